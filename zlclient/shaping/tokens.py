@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 Family = Literal["claude", "o200k", "unknown"]
 
@@ -270,7 +270,7 @@ def _o200k() -> Callable[[str], int] | None:
         import quicktok  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
     except ImportError:
         return _tiktoken_o200k()
-    count: Any = quicktok.get_encoding("o200k_base").count  # pyright: ignore
+    count = cast("Callable[[str], int]", quicktok.get_encoding("o200k_base").count)  # pyright: ignore
 
     def counted(text: str) -> int:
         # It takes UTF-8 only; a lone surrogate costs what the replacement a wire would carry does.
