@@ -1,0 +1,216 @@
+"""Reading a request as a person would: what is asked, and about which text.
+
+It sees through the shapes that prompts have: a tag such as 【财经数据】 before the text, a text under a label (文本：
+or Text:) or inside <document> or triple-quote fences, document blocks, the system text, earlier turns, and a question
+before or after its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .base import Ask, Turn, text_of
+
+Language = Literal["zh", "en"]
+
+_TAG = re.compile(r"^\s*(?:【[^】\n]{1,24}】\s*)+")
+_FENCES = re.compile(
+    r"<(?P<tag>document_content|documents?|passage|text|context|article|source|content|doc|material|reference)s?\b[^>]*>"
+    r"(?P<inner>.*?)</(?P=tag)s?>|\"\"\"(?P<quoted>.+?)\"\"\"|```\w*\n(?P<code>.+?)```",
+    re.DOTALL | re.IGNORECASE,
+)
+_TEXT_LABEL = (
+    r"(?:以下|下面)?(?:是|为)?(?:文本|原文|材料|正文|文章|资料|段落|内容|背景|上下文|参考资料|新闻|报道|合同|病历)"
+    r"|text|passage|context|document|article|source|content|background|material|paragraph|report"
+)
+_ASK_LABEL = r"问题|提问|任务|要求|指令|请回答|question|query|q|task|instructions?|request"
+_LABEL = re.compile(
+    rf"(?:^|(?<=[\n。！？.!?]))[ \t#*]*(?:(?P<text>{_TEXT_LABEL})|(?P<ask>{_ASK_LABEL}))[*]*[ \t]*[:：][*]*\s*",
+    re.IGNORECASE,
+)
+SUMMARY = re.compile(
+    r"总结|概括|摘要|概述|归纳|提炼|简述|缩写成|要点"
+    r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"[?？]\s*$|^\s*(?:who|what|when|where|which|why|how|whose|whom|is|are|was|were|did|does|do|can|could|has|have|had"
+    r"|will)\b|什么|谁|哪[里儿个些位年天一]|多少|几[个名人年次月天家位]|何时|何地|为什么|为何|怎么|怎样|如何|吗\s*[?？]?\s*$"
+    r"|是否|有没有",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(
+    r"^\s*(?:请|根据|用|你是|你要|把|将|对|从|只|不要|必须|列出|找出|回答|翻译|说出|指出|please\b|using\b|based on\b"
+    r"|according to\b|answer\b|list\b|find\b|tell me\b|give\b|extract\b|state\b|identify\b|name\b|you are\b"
+    r"|translate\b|write\b|in (?:one|two|three|\d+) )",
+    re.IGNORECASE,
+)
+# A full stop ends a sentence before a space and a capital, a digit or Han; not after an initial or a title.
+_SENTENCE = re.compile(
+    r"[^。！？!?\n]*?(?:[。！？]+[」』”’）\")]*|[!?]+[\"')]*(?=\s|$)"
+    r"|(?<!\b[A-Z])(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
+    r"(?=\s+[\"'(A-Z0-9\u4e00-\u9fff]|\s*$|\n)|\n|$)"
+)
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_LETTER = re.compile(r"[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is asked and the text it is asked of; `passage` is "" when the request holds none."""
+
+    question: str
+    passage: str
+    language: Language
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether the question asks for a summary rather than a fact."""
+        return bool(SUMMARY.search(self.question))
+
+
+def read(ask: Ask) -> Reading:
+    """The question and passage of `ask`."""
+    users = [turn for turn in ask.turns if turn.role == "user"]
+    question, passages = _read_turn(users[-1]) if users else ("", [])
+    language = language_of(question)
+    if not passages:
+        for turn in reversed(users[:-1]):
+            asked, given = _read_turn(turn)
+            passages = given or ([asked] if len(sentences(asked)) > 1 else [])
+            if passages:
+                break
+    if not passages:
+        passages = _system_passages(ask.system)
+    return Reading(question.strip(), "\n".join(passages).strip(), language)
+
+
+def language_of(text: str) -> Language:
+    """zh when a quarter of the letters or more are Han characters (a Chinese question may hold foreign names)."""
+    han, latin = len(_HAN.findall(text)), len(re.findall(r"[A-Za-z]+", text))
+    return "zh" if han and han * 2 >= latin else "en"
+
+
+def sentences(text: str) -> list[str]:
+    """`text` cut into sentences, Chinese and English, each stripped; empty ones left out."""
+    return [part for match in _SENTENCE.finditer(text) if (part := match.group().strip())]
+
+
+def untagged(text: str) -> str:
+    """`text` without the domain tags at its start."""
+    return _TAG.sub("", text)
+
+
+def _read_turn(turn: Turn) -> tuple[str, list[str]]:
+    passages: list[str] = []
+    asked: list[str] = []
+    texts: list[str] = []
+    for block in turn.blocks:
+        if block.get("type") == "document":
+            passages.append(text_of(block))
+        elif block.get("type") in ("text", "tool_result"):
+            texts.append(untagged(text_of(block)))
+    for text in texts:
+        question, given = split(text)
+        passages += given
+        if question:
+            asked.append(question)
+    if len(asked) > 1 and not passages:
+        # Blocks without any mark of their own: the text is whatever is not the last request.
+        asks = [text for text in asked if is_request(text)] or asked[-1:]
+        passages = [text for text in asked if text not in asks]
+        asked = asks
+    return "\n".join(asked), [passage for passage in passages if passage.strip()]
+
+
+def split(text: str) -> tuple[str, list[str]]:
+    """The request in `text`, and the passages it holds."""
+    fenced = [
+        untagged(inner)
+        for match in _FENCES.finditer(text)
+        if (inner := match["inner"] or match["quoted"] or match["code"])
+    ]
+    if fenced:
+        return _without_labels(_FENCES.sub("\n", text)), fenced
+    labelled = _split_labels(text)
+    if labelled:
+        return labelled
+    return _split_plain(text)
+
+
+def is_request(text: str) -> bool:
+    """Whether a piece of text asks for something rather than tells."""
+    return bool(_QUESTION.search(text) or SUMMARY.search(text) or _INSTRUCTION.search(text))
+
+
+def _without_labels(text: str) -> str:
+    return _LABEL.sub("\n", text).strip()
+
+
+def _split_labels(text: str) -> tuple[str, list[str]] | None:
+    marks = list(_LABEL.finditer(text))
+    if not any(mark["text"] for mark in marks):
+        return None
+    asked = [text[: marks[0].start()]]
+    passages: list[str] = []
+    for mark, after in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
+        part = text[mark.end() : after].strip()
+        (passages if mark["text"] else asked).append(part)
+    question = "\n".join(part for part in asked if part.strip())
+    if not question and passages:
+        # "文本：… 谁…？" with the question behind the text, unlabelled.
+        question, passages = _split_plain("\n".join(passages))
+    return question, passages
+
+
+def _split_plain(text: str) -> tuple[str, list[str]]:
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n|\n", text) if part.strip()]
+    if not paragraphs:
+        return "", []
+    if len(paragraphs) > 1:
+        for at in (len(paragraphs) - 1, 0):
+            if _short_request(paragraphs[at]):
+                rest = paragraphs[:at] + paragraphs[at + 1 :]
+                return paragraphs[at].rstrip(":：") if at == 0 else paragraphs[at], ["\n".join(rest)]
+    head, colon, tail = _colon(text)
+    if colon and len(tail) > 20 and is_request(head):
+        return head, [tail]
+    told = sentences(text)
+    if len(told) > 1:
+        for at in (len(told) - 1, 0):
+            if is_request(told[at]):
+                return told[at], [" ".join(told[:at] + told[at + 1 :])]
+    return text.strip(), []
+
+
+def _colon(text: str) -> tuple[str, str, str]:
+    match = re.search(r"[:：](?!\d)", text[:120])
+    return (text[: match.start()], ":", text[match.end() :].strip()) if match else (text, "", "")
+
+
+def _short_request(paragraph: str) -> bool:
+    return len(paragraph) <= 200 and len(sentences(paragraph)) <= 3 and is_request(paragraph)
+
+
+def _system_passages(system: str) -> list[str]:
+    """The parts of a system text that tell something, its instructions left out."""
+    if not system:
+        return []
+    fenced = [match["inner"] for match in _FENCES.finditer(system) if match["inner"]]
+    if fenced:
+        return fenced
+    told = list(_telling(untagged(system)))
+    return ["\n".join(told)] if told else []
+
+
+def _telling(system: str) -> Iterator[str]:
+    for sentence in sentences(_without_labels(system)):
+        if (
+            not _INSTRUCTION.search(sentence)
+            and not _QUESTION.search(sentence)
+            and (_LETTER.search(sentence) or _HAN.search(sentence))
+        ):
+            yield sentence
