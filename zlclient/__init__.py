@@ -1,3 +1,107 @@
-"""zlclient: the layer between an application and a chat model."""
+"""zlclient: the layer between an application and a chat model.
 
-__version__ = "0.1.0"
+    import zlclient
+
+    reply = zlclient.chat("2024年Q1特斯拉交付量是多少？", domain="finance")
+    print(reply, reply.usage, reply.cost)
+
+Names are loaded when they are first used, so that importing this package imports no SDK.
+"""
+
+# pyright: reportUnusedImport=false, reportUnsupportedDunderAll=false - the names are served by __getattr__
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checking.fidelity import FidelityReport
+    from .checking.format import FormatSpec
+    from .client import AsyncClient, Client, ModelRetirementWarning
+    from .default import achat, astream, chat, prepare, stream
+    from .errors import (
+        BadAnswer,
+        BadRequest,
+        CheckError,
+        ClientClosed,
+        ConfigError,
+        Conflict,
+        ConnectFailed,
+        CredentialsError,
+        DeadlineExceeded,
+        EmptyAnswer,
+        Forbidden,
+        InputError,
+        NotFound,
+        Overloaded,
+        RateLimited,
+        SendError,
+        ServerError,
+        StatusError,
+        StreamBroken,
+        Timeout,
+        Unauthorized,
+        ZlclientError,
+    )
+    from .middleware import middleware, shaped
+    from .reply import Adjustment, Attempt, Reply, Timings, ToolCall, Usage
+    from .settings import Settings
+    from .shaping.sanitise import Sanitized, sanitize
+    from .streams import AsyncStream, Stream
+
+_HOMES = {
+    "checking.fidelity": ("FidelityReport",),
+    "checking.format": ("FormatSpec",),
+    "client": ("AsyncClient", "Client", "ModelRetirementWarning"),
+    "default": ("achat", "astream", "chat", "prepare", "stream"),
+    "errors": (
+        "BadAnswer",
+        "BadRequest",
+        "CheckError",
+        "ClientClosed",
+        "ConfigError",
+        "Conflict",
+        "ConnectFailed",
+        "CredentialsError",
+        "DeadlineExceeded",
+        "EmptyAnswer",
+        "Forbidden",
+        "InputError",
+        "NotFound",
+        "Overloaded",
+        "RateLimited",
+        "SendError",
+        "ServerError",
+        "StatusError",
+        "StreamBroken",
+        "Timeout",
+        "Unauthorized",
+        "ZlclientError",
+    ),
+    "middleware": ("middleware", "shaped"),
+    "reply": ("Adjustment", "Attempt", "Reply", "Timings", "ToolCall", "Usage"),
+    "settings": ("Settings",),
+    "shaping.sanitise": ("Sanitized", "sanitize"),
+    "streams": ("AsyncStream", "Stream"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *_HOME_OF]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is not None:
+        value = getattr(import_module(f".{home}", __name__), name)
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("zlclient")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -51,7 +51,7 @@ class Model:
     retires: date | None = None
 
     def takes_sampling(self, version: str, effort: str | None = None) -> bool:
-        """Whether temperature, top_p and top_k are accepted on API `version`, at reasoning `effort` (None: the default)."""
+        """Whether temperature, top_p and top_k are accepted on API `version` at reasoning `effort` (None: default)."""
         if self.sampling == "effort-none":
             return (effort or self.default_effort) == "none"
         if isinstance(self.sampling, str):

@@ -35,37 +35,39 @@ class Route:
         return target if self.name == target else f"{self.name} → {target}"
 
 
-def choose_route(name: str, settings: Settings, today: date) -> tuple[Route, tuple[Adjustment, ...]]:
+def choose_route(
+    name: str, settings: Settings, today: date, provider: str | None = None
+) -> tuple[Route, tuple[Adjustment, ...]]:
     """The route that `name` means on day `today`.
 
     Args:
-        name: "auto", "legacy", a configured route, or "provider:model-id".
+        name: "auto", "legacy", a configured route, "provider:model-id", or with `provider` a bare model id.
+        provider: where an alias or a bare id is to be found, instead of the settings' provider.
 
     Raises:
         InputError: `name` is neither an alias, a route nor a pinned id.
         ConfigError: the provider it names has no such alias.
     """
-    options = settings.routes.get(name)
+    options = settings.routes.get(name) if provider is None else None
     target = options.model if options is not None and options.model is not None else name
-    provider_name, colon, model_id = target.partition(":")
-    version = options.version if options is not None else None
+    place, colon, model_id = target.partition(":")
     if not colon:
-        if target not in ALIASES:
+        place, model_id = provider or settings.default_provider(), target
+        if target not in ALIASES and provider is None:
             known = ", ".join([*ALIASES, *settings.routes])
             raise InputError(f'unknown route {target!r}; use "provider:model-id" or one of {known}', where="model")
-        provider_name = settings.default_provider()
-        model_id, version = _alias(target, provider_name, version, settings, today)
-    provider = settings.providers.get(provider_name)
-    if provider is None:
+    found = settings.providers.get(place)
+    if found is None:
         known = ", ".join(settings.providers)
-        raise InputError(f"unknown provider {provider_name!r}; known are {known}", where="model")
-    if provider.kind == "local" and model_id in ALIASES:
-        model_id, version = _alias(model_id, provider_name, version, settings, today)
-    model = settings.find_model(provider_name, model_id)
-    version = version or provider.version
-    versions = settings.catalogue.provider(provider_name).versions
-    route = Route(name, provider, model, version or versions[0], version is not None, options)
-    notes = [] if name == target and colon else [Adjustment("route", "alias", name, route.label, "resolved")]
+        raise InputError(f"unknown provider {place!r}; known are {known}", where="provider" if provider else "model")
+    version = options.version if options is not None else None
+    if model_id in ALIASES and (not colon or found.kind == "local"):
+        model_id, version = _alias(model_id, place, version, settings, today)
+    model = settings.find_model(place, model_id)
+    version = version or found.version
+    versions = settings.catalogue.provider(place).versions
+    route = Route(name, found, model, version or versions[0], version is not None, options)
+    notes = [] if name == target and colon else [Adjustment("route", "alias", name, f"{place}:{model.id}", "resolved")]
     return route, (*notes, *_lifecycle(model, today))
 
 

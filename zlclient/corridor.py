@@ -1,0 +1,145 @@
+"""The corridor's pure part: a Request in, finished requests out. Both drivers and `explain` walk through it.
+
+shape (sanitise, domain tag) ─▶ route ─▶ tune (snippets, sampling, limits) ─▶ write the wire
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from .errors import BadRequest, InputError
+from .prepared import Bounds, Prepared, Tuned, encode
+from .providers import wire_of
+from .reply import Adjustment
+from .routing.routes import Route, choose_route
+from .shaping.shape import shape
+from .shaping.shorten import shortened
+from .shaping.tune import bounds, texts_of, tune
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from .errors import SendError
+    from .request import Request
+    from .settings import Settings
+
+# What may be left out of a request without changing what is asked. `max_tokens` has two names to try.
+_DROPPABLE = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "output_config",
+    "effort",
+    "reasoning_effort",
+    "response_format",
+    "max_tokens",
+    "max_completion_tokens",
+)
+
+_NONE_KNOWN: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType({})
+
+
+def prepare(
+    request: Request,
+    settings: Settings,
+    today: date,
+    rejections: Mapping[tuple[str, str], frozenset[str]] = _NONE_KNOWN,
+    route: str | None = None,
+) -> Prepared:
+    """Shape, route and tune `request`; pure, so two calls with the same arguments give equal bytes.
+
+    Args:
+        rejections: parameters that a (provider, model) is known to refuse.
+        route: the route to take instead of the request's own.
+
+    Raises:
+        InputError: the call is wrong.
+        ConfigError: the configuration is.
+    """
+    shaped, notes = shape(request, settings)
+    name = route or request.model or settings.model
+    provider = request.provider if route is None else None
+    chosen, route_notes = choose_route(name, settings, today, provider)
+    rejected = rejections.get((chosen.provider.name, chosen.model.id), frozenset())
+    return retune(shaped, chosen, settings, rejected, (*notes, *route_notes))
+
+
+def retune(
+    shaped: Request, route: Route, settings: Settings, rejected: frozenset[str], notes: tuple[Adjustment, ...]
+) -> Prepared:
+    """Tune a shaped request for a chosen route and write it; `notes` are those of the stages before."""
+    tuned, tune_notes = tune(shaped, route, settings, rejected)
+    return write(tuned, settings, (*notes, *tune_notes))
+
+
+def write(tuned: Tuned, settings: Settings, notes: tuple[Adjustment, ...], limits: Bounds | None = None) -> Prepared:
+    """The exact request for a tuned one."""
+    provider = tuned.route.provider
+    wire = wire_of(provider.kind)
+    body = wire.body(tuned)
+    content = encode(body)
+    return Prepared(
+        tuned=tuned,
+        method="POST",
+        path=wire.path,
+        headers={**provider.headers, **wire.headers(tuned)},
+        body=body,
+        content=content,
+        bounds=limits or bounds(tuned.request, settings, len(content)),
+        adjustments=notes,
+        base_url=provider.base_url,
+        auth_header=None if provider.kind == "local" or provider.key_env is None else wire.auth_header,
+    )
+
+
+def refused_parameter(prepared: Prepared, error: SendError) -> str | None:
+    """The parameter of ours that a 400 names and that may be left out, if there is one."""
+    if not isinstance(error, BadRequest) or error.status != 400:
+        return None
+    sent = [name for name in (*_DROPPABLE, *prepared.tuned.request.extra) if name in prepared.body]
+    if prepared.tuned.effort is not None:
+        sent.append("effort")
+    if prepared.route.provider.kind != "openai":
+        sent = [name for name in sent if name != "max_tokens"]  # required there, and it has no other name
+    if error.param is not None:
+        return error.param if error.param in sent else None
+    message = str(error.args[0])
+    return next((name for name in sent if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w\()", message)), None)
+
+
+def without(prepared: Prepared, settings: Settings, rejected: frozenset[str]) -> Prepared | None:
+    """`prepared` tuned again with more parameters known as rejected; None where strict forbids to leave one out."""
+    before = [note for note in prepared.adjustments if note.stage != "tune"]
+    request = prepared.tuned.request
+    try:
+        again = retune(request, prepared.route, settings, rejected, tuple(before))
+    except InputError:
+        return None
+    return again if again.content != prepared.content else None
+
+
+def shorter(prepared: Prepared, settings: Settings) -> Prepared | None:
+    """`prepared` at about half its size, once; None when nothing can be left out."""
+    if any(note.rule == "shorten" for note in prepared.adjustments):
+        return None
+    cut = shortened(prepared.tuned)
+    if cut is None:
+        return None
+    tuned, note = cut
+    return write(tuned, settings, (*prepared.adjustments, note), replace(prepared.bounds, on_rate_limit="wait"))
+
+
+def fits(prepared: Prepared) -> bool:
+    """Whether the prompt, by the offline estimate, fits the model's context window."""
+    if len(prepared.content) < prepared.route.model.context:
+        return True  # a token has at least one byte
+    from .shaping.tokens import estimate_tokens
+
+    system = prepared.tuned.system
+    texts = texts_of(prepared.tuned.messages) + ([system] if isinstance(system, str) else [])
+    tokens = estimate_tokens("\n".join(texts), prepared.route.model.id)
+    return tokens + prepared.tuned.max_tokens <= prepared.route.model.context

@@ -1,0 +1,88 @@
+"""The request that leaves: tuned values in the neutral form, then the exact bytes for one wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .reply import Adjustment
+    from .request import Request
+    from .routing.routes import Route
+
+Json = Mapping[str, Any]
+MASK = "***"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Time limits of one call, in seconds. None means unbounded."""
+
+    first_event: float | None
+    silence: float | None
+    deadline: float | None
+    retry: int
+    retry_wait: float
+    on_rate_limit: str = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """What one model on one API version is asked, before it is written in that provider's wire."""
+
+    request: Request
+    route: Route
+    version: str
+    system: str | tuple[Json, ...] | None
+    messages: tuple[Json, ...]
+    max_tokens: int
+    max_tokens_param: str = "max_tokens"
+    temperature: float | None = None
+    effort: str | None = None
+    schema: Json | None = None
+    schema_name: str = "output"
+    extra: Json = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The exact request that would leave. `wire` shows all of it, credentials masked.
+
+    `content` is the body as it leaves: compact JSON in UTF-8, tools and system first, messages last.
+    """
+
+    tuned: Tuned
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Json
+    content: bytes
+    bounds: Bounds
+    adjustments: tuple[Adjustment, ...]
+    base_url: str
+    auth_header: str | None = None
+
+    @property
+    def route(self) -> Route:
+        """Where it goes."""
+        return self.tuned.route
+
+    @property
+    def url(self) -> str:
+        """The full address."""
+        return self.base_url.rstrip("/") + self.path
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """`{"method", "url", "headers", "body"}`; credentials are masked."""
+        headers = {**self.headers}
+        if self.auth_header:
+            headers[self.auth_header] = MASK if self.auth_header != "authorization" else f"Bearer {MASK}"
+        return {"method": self.method, "url": self.url, "headers": headers, "body": json.loads(self.content)}
+
+
+def encode(body: Json) -> bytes:
+    """Compact JSON in UTF-8; equal bodies give equal bytes."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

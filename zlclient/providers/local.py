@@ -1,0 +1,112 @@
+"""The offline engine: the Anthropic wire in process, with no socket and no SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConnectFailed, Timeout
+from .failure import Failure, status_failure
+from .limit import CURRENT
+
+if TYPE_CHECKING:
+    from ..prepared import Prepared
+    from ..serving.server import LocalServer
+    from ..serving.wire import WireResponse
+
+Json = Mapping[str, Any]
+_NEVER = 3600.0  # a stalled responder says "for ever"; the sender's bound comes long before
+
+
+class LocalExchange:
+    """An answer of the local server, for both kinds of driver."""
+
+    def __init__(self, response: WireResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    def __iter__(self) -> Iterator[bytes | Json]:
+        for piece in self._response.pieces():
+            if isinstance(piece, bytes):
+                yield piece
+            else:
+                time.sleep(_pause(piece))
+                _check_limit()
+
+    async def __aiter__(self) -> AsyncIterator[bytes | Json]:
+        for piece in self._response.pieces():
+            if isinstance(piece, bytes):
+                yield piece
+                await asyncio.sleep(0)
+            else:
+                await asyncio.sleep(_pause(piece))
+
+    def close(self) -> None:
+        """Give up an unread stream."""
+        self._response.close()
+
+    async def aclose(self) -> None:
+        """Give up an unread stream."""
+        self._response.close()
+
+
+class LocalProvider:
+    """Hands requests to a LocalServer in this process."""
+
+    def __init__(self, name: str = "local", server: LocalServer | None = None) -> None:
+        self.name = name
+        self._server = server
+
+    def open(self, prepared: Prepared, timeout: float | None) -> LocalExchange:  # noqa: ARG002 - the limit bounds it
+        """The server's answer; an error status is raised as a Failure."""
+        from ..serving.server import LocalServer
+        from ..serving.wire import WireRequest
+
+        server = self._server or LocalServer.default()
+        headers = {"x-api-key": "local", **{name.lower(): value for name, value in prepared.headers.items()}}
+        response = server.handle(WireRequest(prepared.method, prepared.path, headers, prepared.content))
+        exchange = LocalExchange(response)
+        if response.status >= 400:
+            raise _failed(exchange)
+        return exchange
+
+    async def aopen(self, prepared: Prepared, timeout: float | None) -> LocalExchange:
+        """The same: handling is quick, and a stream is computed piece by piece as it is read."""
+        return self.open(prepared, timeout)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def _failed(exchange: LocalExchange) -> Failure:
+    raw = b"".join(chunk for chunk in exchange if isinstance(chunk, bytes))
+    try:
+        body: Any = json.loads(raw)
+    except ValueError:
+        body = raw.decode("utf-8", "replace")
+    return status_failure(exchange.status, exchange.headers, body, time.time())
+
+
+def _pause(piece: Any) -> float:
+    """How long to wait at a piece that is no bytes; a drop breaks the connection."""
+    seconds = getattr(piece, "seconds", None)
+    if seconds is None:
+        raise Failure(ConnectFailed, "the connection broke")
+    limit = CURRENT.get()
+    left = limit.left() if limit is not None else None
+    wait = _NEVER if math.isinf(seconds) else float(seconds)
+    return wait if left is None else min(wait, left)
+
+
+def _check_limit() -> None:
+    limit = CURRENT.get()
+    if limit is not None and limit.passed():
+        raise Failure(Timeout, "timed out")

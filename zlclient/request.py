@@ -1,0 +1,322 @@
+"""What is asked: one validated, immutable Request from whatever the caller handed in.
+
+The neutral form of a message is Anthropic's: `{"role": "user" | "assistant", "content": str | [block, …]}`, with
+`text`, `image`, `document`, `tool_use` and `tool_result` blocks. OpenAI's shapes of the same things (a `system`
+message, `tool_calls`, a `tool` message) are taken too and turned into it; blocks of either wire that have no twin on
+the other pass through untouched.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, cast
+
+from .errors import InputError
+
+Json = Mapping[str, Any]
+Policy = Literal["off", "record", "raise", "retry"]
+RateLimitPolicy = Literal["wait", "shorten", "split", "fallback"]
+
+POLICIES = ("off", "record", "raise", "retry")
+RATE_LIMIT_POLICIES = ("wait", "shorten", "split", "fallback")
+SANITIZE_MODES = ("standard", "strict", "minimal", "naive", "off")
+PRESETS = ("precise", "balanced", "varied")
+OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call. A field that is None takes the route's or the settings' value.
+
+    Args:
+        messages: the conversation in the neutral form, oldest first, ending with what is to be answered.
+        system: system text, or a list of text blocks.
+        model: "auto", "legacy", a route of the configuration, or "provider:model-id".
+        provider: where "auto", "legacy" or a bare model id is to be found, such as "local" for the offline engine.
+        domain: a key of the domain table ("finance", "law" …): its tag goes before the first user text.
+        anchors: names of system-side snippets to add ("fidelity", "format" …).
+        reinforce: add the reinforcing snippet when the system prompt's anchor density is under the threshold.
+        max_tokens: tokens of output, at most.
+        temperature, preset: sampling, sent only where the model accepts it on the API version in force.
+        effort: reasoning effort, in the provider's own words.
+        tools, tool_choice: tool definitions in either wire's shape.
+        output: a pydantic model class; the answer is constrained to its schema and parsed into `reply.parsed`.
+        stop: stop sequences.
+        source: the text that the answer's numbers, dates and names are checked against.
+        fidelity: policy of that check: "off", "record", "raise" or "retry" (ask once more). Given without a
+            source, the prompt is the source; without either there is no check.
+        format: a FormatSpec, or a dict of its fields, that the answer must meet; `format_policy` as above.
+        timeout: seconds that bound the first event and each silence after it; "off" for none.
+        deadline: seconds that bound the whole call, waits included.
+        retry: how many times a failed attempt is repeated; 0 or "off" for never.
+        retry_wait: seconds before a repeat, unless the provider's Retry-After replaces it.
+        fallback: routes tried in order when a route is unavailable.
+        on_rate_limit: what to do on 429: "wait", or at once "shorten", "split" or "fallback".
+        strict: an option that the model rejects is an error instead of an adjustment.
+        experiment, unit, attributes, arm: A/B routing: the experiment, the id it is sticky on, targeting, a forced arm.
+        extra: body fields passed through as they are. `extra_headers`: the same for headers.
+    """
+
+    messages: tuple[Json, ...]
+    system: str | tuple[Json, ...] | None = None
+    model: str | None = None
+    provider: str | None = None
+    domain: str | None = None
+    anchors: tuple[str, ...] | None = None
+    reinforce: bool | None = None
+    sanitize: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    preset: str | None = None
+    effort: str | None = None
+    tools: tuple[Json, ...] = ()
+    tool_choice: Any = None
+    output: type | None = None
+    stop: tuple[str, ...] = ()
+    source: str | None = None
+    fidelity: str | None = None
+    format: Any = None
+    format_policy: str | None = None
+    timeout: float | Literal["off"] | None = None
+    deadline: float | None = None
+    retry: int | None = None
+    retry_wait: float | None = None
+    fallback: tuple[str, ...] | None = None
+    on_rate_limit: str | None = None
+    strict: bool | None = None
+    experiment: str | None = None
+    unit: str | None = None
+    attributes: Json = field(default_factory=dict[str, Any])
+    arm: str | None = None
+    extra: Json = field(default_factory=dict[str, Any])
+    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, prompt: Any, /, **options: Any) -> Request:
+        """A Request from a string, a list of messages, or a rendered template.
+
+        Raises:
+            InputError: an option is unknown or has a wrong value, or there is nothing to answer.
+        """
+        rendered = getattr(prompt, "messages", None)
+        if rendered is not None and not isinstance(prompt, str | list | tuple):
+            options = {**getattr(prompt, "options", {}), **options}
+            options.setdefault("system", getattr(prompt, "system", None))
+            prompt = rendered
+        messages, system = _conversation(prompt)
+        checked = {name: _check(name, value) for name, value in options.items() if value is not None}
+        own = checked.get("system")
+        if system:
+            checked["system"] = _joined_system([*_system_blocks(own), *system])
+        elif own is not None:
+            checked["system"] = _joined_system(_system_blocks(own))
+        return cls(messages=messages, **checked)
+
+
+def _conversation(prompt: Any) -> tuple[tuple[Json, ...], list[Json]]:
+    """(messages in the neutral form, system blocks found among them)."""
+    if isinstance(prompt, str):
+        return ({"role": "user", "content": prompt},), []
+    if not isinstance(prompt, Sequence) or isinstance(prompt, bytes | bytearray):
+        kind = type(prompt).__name__
+        raise InputError(f"must be a string, a list of messages or a rendered template, not {kind}", where="prompt")
+    system: list[Json] = []
+    messages: list[Json] = []
+    for index, message in enumerate(cast("Sequence[Any]", prompt)):
+        where = f"messages[{index}]"
+        if not isinstance(message, Mapping) or "role" not in message:
+            raise InputError('must be a mapping with "role" and "content"', where=where)
+        message = cast("Json", message)
+        role = message["role"]
+        if role in ("system", "developer"):
+            system.extend(_system_blocks(message.get("content")))
+        elif role == "tool":
+            messages.append(_tool_message(message))
+        elif role == "assistant" and message.get("tool_calls"):
+            messages.append(_calling_message(message, where))
+        elif role in ("user", "assistant"):
+            _check_content(message.get("content"), where)
+            messages.append({"role": role, "content": message["content"]})
+        else:
+            raise InputError(f"unknown role {role!r}; accepted are user, assistant, system, tool", where=where)
+    if not messages:
+        raise InputError("there is no message to answer", where="messages")
+    return tuple(messages), system
+
+
+def _check_content(content: Any, where: str) -> None:
+    if isinstance(content, str):
+        return
+    if not isinstance(content, Sequence):
+        raise InputError("content must be a string or a list of content blocks", where=f"{where}.content")
+    for index, block in enumerate(cast("Sequence[Any]", content)):
+        if not isinstance(block, Mapping) or "type" not in block:
+            raise InputError('a content block must be a mapping with "type"', where=f"{where}.content[{index}]")
+
+
+def _tool_message(message: Json) -> Json:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.get("tool_call_id", "")}
+    return {"role": "user", "content": [{**block, "content": message.get("content") or ""}]}
+
+
+def _calling_message(message: Json, where: str) -> Json:
+    content = message.get("content")
+    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    if isinstance(content, list):
+        blocks.extend(cast("list[Any]", content))
+    for index, call in enumerate(message["tool_calls"]):
+        called = call.get("function", {})
+        try:
+            arguments = json.loads(called.get("arguments") or "{}")
+        except json.JSONDecodeError:
+            raise InputError("arguments are not JSON", where=f"{where}.tool_calls[{index}]") from None
+        blocks.append({"type": "tool_use", "id": call.get("id", ""), "name": called.get("name"), "input": arguments})
+    return {"role": "assistant", "content": blocks}
+
+
+def _system_blocks(system: Any) -> list[Json]:
+    if system is None or system == "":
+        return []
+    if isinstance(system, str):
+        return [{"type": "text", "text": system}]
+    if isinstance(system, Sequence) and all(isinstance(block, Mapping) for block in cast("Sequence[Any]", system)):
+        return [dict(block) for block in cast("Sequence[Json]", system)]
+    raise InputError("must be a string or a list of text blocks", where="system")
+
+
+def _joined_system(blocks: list[Json]) -> str | tuple[Json, ...] | None:
+    """Plain text blocks join to one string; blocks with anything more (cache_control …) stay blocks."""
+    if any(block.keys() - {"type", "text"} for block in blocks):
+        return tuple(blocks)
+    return "\n\n".join(block["text"] for block in blocks) or None
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"must be a non-empty string, not {value!r}", where=name)
+    return value
+
+
+def _word(*accepted: str) -> Callable[[str, Any], str]:
+    def check(name: str, value: Any) -> str:
+        if value not in accepted:
+            raise InputError(f"must be one of {', '.join(accepted)}, not {value!r}", where=name)
+        return value
+
+    return check
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"must be True or False, not {value!r}", where=name)
+    return value
+
+
+def _number(low: float, high: float, *, whole: bool = False, off: bool = False) -> Callable[[str, Any], Any]:
+    kind = "a whole number" if whole else "a number"
+
+    def check(name: str, value: Any) -> Any:
+        if off and value in (OFF, False):
+            return OFF
+        good = isinstance(value, int) if whole else isinstance(value, int | float)
+        if not good or isinstance(value, bool) or not math.isfinite(value) or not low <= value <= high:
+            bounds = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+            or_off = ', or "off"' if off else ""
+            raise InputError(f"must be {kind} {bounds}{or_off}, not {value!r}", where=name)
+        return value
+
+    return check
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    items: Iterable[Any] = (value,) if isinstance(value, str) else value
+    if not isinstance(items, Sequence) or not all(isinstance(item, str) for item in cast("Sequence[Any]", items)):
+        raise InputError("must be a string or a list of strings", where=name)
+    return tuple(cast("Sequence[str]", items))
+
+
+def _mappings(name: str, value: Any) -> tuple[Json, ...]:
+    if not isinstance(value, Sequence) or not all(isinstance(item, Mapping) for item in cast("Sequence[Any]", value)):
+        raise InputError("must be a list of mappings", where=name)
+    return tuple(cast("Sequence[Json]", value))
+
+
+def _mapping(name: str, value: Any) -> Json:
+    if not isinstance(value, Mapping):
+        raise InputError("must be a mapping", where=name)
+    return cast("Json", value)
+
+
+def _model_class(name: str, value: Any) -> type:
+    if not isinstance(value, type) or not hasattr(value, "model_json_schema"):
+        raise InputError("must be a pydantic model class", where=name)
+    return value
+
+
+def _as_is(_: str, value: Any) -> Any:
+    return value
+
+
+def _format(name: str, value: Any) -> Any:
+    from .checking.format import FormatSpec
+
+    if isinstance(value, FormatSpec):
+        return value
+    return FormatSpec(**{str(key): item for key, item in _mapping(name, value).items()})
+
+
+def _unit(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise InputError(f"must be a non-empty string or a whole number, not {value!r}", where=name)
+    return str(value)
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "system": _as_is,
+    "model": _text,
+    "provider": _text,
+    "domain": _text,
+    "anchors": _texts,
+    "reinforce": _flag,
+    "sanitize": _word(*SANITIZE_MODES),
+    "max_tokens": _number(1, math.inf, whole=True),
+    "temperature": _number(0, 2),
+    "preset": _word(*PRESETS),
+    "effort": _text,
+    "tools": _mappings,
+    "tool_choice": _as_is,
+    "output": _model_class,
+    "stop": _texts,
+    "source": _text,
+    "fidelity": _word(*POLICIES),
+    "format": _format,
+    "format_policy": _word(*POLICIES),
+    "timeout": _number(1e-3, math.inf, off=True),
+    "deadline": _number(1e-3, math.inf),
+    "retry": lambda name, value: 0 if value in (OFF, False) else _number(0, 10, whole=True)(name, value),
+    "retry_wait": _number(0, math.inf),
+    "fallback": _texts,
+    "on_rate_limit": _word(*RATE_LIMIT_POLICIES),
+    "strict": _flag,
+    "experiment": _text,
+    "unit": _unit,
+    "attributes": _mapping,
+    "arm": _text,
+    "extra": _mapping,
+    "extra_headers": _mapping,
+}
+
+OPTIONS = tuple(f.name for f in fields(Request) if f.name != "messages")
+
+
+def _check(name: str, value: Any) -> Any:
+    check = _CHECKS.get(name)
+    if check is None:
+        near = difflib.get_close_matches(name, _CHECKS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; accepted are {', '.join(_CHECKS)}"
+        raise InputError(f"unknown option{hint}", where=name)
+    return check(name, value)

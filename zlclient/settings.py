@@ -1,0 +1,439 @@
+"""Configuration: what every call starts from, and where each value came from.
+
+Sources, weakest first: the defaults below, `zlclient.toml`, `[tool.zlclient]` in pyproject.toml, `ZLCLIENT_*`
+variables, arguments of Client(...). The two files are the nearest ones at or above the working directory.
+
+    [tool.zlclient]
+    model = "auto"
+    timeout = 5
+    [tool.zlclient.providers.vllm]
+    kind = "openai"
+    base_url = "http://127.0.0.1:8000/v1"
+    key_env = "VLLM_API_KEY"
+    accepts = { context = 32768 }
+    [tool.zlclient.routes.auto]
+    model = "vllm:qwen3-32b"
+    anchors = ["fidelity"]
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from .errors import ConfigError, InputError
+from .models import Catalogue, Model
+from .request import OFF, POLICIES, PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
+from .settings_sources import Origin, Source, environment_source, file_sources
+
+Kind = Literal["anthropic", "openai", "local"]
+KINDS = ("anthropic", "openai", "local")
+
+# sampling presets: temperature, sent only where the model accepts sampling on the API version in force
+PRESET_TEMPERATURES = {"precise": 0.3, "balanced": 0.35, "varied": 0.4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """How to reach one provider. `accepts` overrides what the catalogue says of all its models."""
+
+    name: str
+    kind: Kind
+    base_url: str
+    key_env: str | None = None
+    version: str | None = None
+    max_tokens_param: str = "max_tokens"
+    max_connections: int = 100
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    accepts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteSettings:
+    """What a route name means: a model, optionally an API version, and options that apply when it is taken."""
+
+    name: str
+    model: str | None = None
+    version: str | None = None
+    preset: str | None = None
+    effort: str | None = None
+    max_tokens: int | None = None
+    anchors: tuple[str, ...] | None = None
+
+
+BUILT_IN_PROVIDERS: tuple[ProviderSettings, ...] = (
+    ProviderSettings(
+        name="anthropic", kind="anthropic", base_url="https://api.anthropic.com", key_env="ANTHROPIC_API_KEY"
+    ),
+    ProviderSettings(
+        name="openai",
+        kind="openai",
+        base_url="https://api.openai.com/v1",
+        key_env="OPENAI_API_KEY",
+        max_tokens_param="max_completion_tokens",
+    ),
+    ProviderSettings(name="local", kind="local", base_url="local:"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Effective settings; immutable. `origins` says for each key where its value came from."""
+
+    model: str = "auto"
+    provider: str | None = None
+    domain: str | None = None
+    anchors: tuple[str, ...] = ()
+    reinforce: bool = False
+    density_threshold: float = 0.3
+    sanitize: str = "standard"
+    max_tokens: int = 4096
+    preset: str = "balanced"
+    effort: str | None = None
+    timeout: float | Literal["off"] = 5.0
+    deadline: float | None = None
+    retry: int = 1
+    retry_wait: float = 3.0
+    fallback: tuple[str, ...] = ()
+    on_rate_limit: str = "wait"
+    strict: bool = False
+    fidelity: str = "record"
+    format_policy: str = "record"
+    log_content: bool = False
+    store: str = "sqlite"
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
+    routes: Mapping[str, RouteSettings] = field(default_factory=dict[str, RouteSettings])
+    domains: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    models: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    rollouts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    catalogue: Catalogue = field(default_factory=Catalogue.bundled, repr=False)
+    origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin], repr=False, compare=False)
+
+    @classmethod
+    def load(
+        cls, arguments: Mapping[str, Any] | None = None, *, folder: str | Path | None = None, env: Any = None
+    ) -> Settings:
+        """Read all sources, check every value, and resolve providers and routes.
+
+        Args:
+            arguments: the strongest source, such as Client's keyword arguments.
+            folder: where the search for files starts; the working directory when None.
+            env: the environment; os.environ when None.
+
+        Raises:
+            ConfigError: a key is unknown or a value wrong; names the key, the value, and the file and line.
+        """
+        env = os.environ if env is None else env
+        given = Source("argument", {k: v for k, v in (arguments or {}).items() if v is not None}, Origin("argument"))
+        sources = [*file_sources(Path(folder or ".")), environment_source(env, _SCALARS), given]
+        values: dict[str, Any] = {}
+        tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
+        origins: dict[str, Origin] = {}
+        for source in sources:
+            for key, value in source.values.items():
+                origin = source.origin_of(key)
+                if key in _TABLES:
+                    _merge_table(tables[key], key, value, source, origins)
+                elif key in _SCALARS:
+                    values[key] = _checked(_SCALARS[key], key, value, origin)
+                    origins[key] = origin
+                elif key not in _ELSEWHERE:
+                    raise _unknown(key, origin, [*_SCALARS, *_TABLES])
+        return cls._assemble(values, tables, origins, env)
+
+    @classmethod
+    def _assemble(
+        cls, values: dict[str, Any], tables: dict[str, dict[str, Any]], origins: dict[str, Origin], env: Any
+    ) -> Settings:
+        providers = {provider.name: provider for provider in BUILT_IN_PROVIDERS}
+        catalogue = Catalogue.bundled()
+        for name, entry in tables["providers"].items():
+            provider = _provider(name, entry, providers.get(name), origins)
+            providers[name] = provider
+            if provider.accepts or name not in catalogue.providers:
+                base = name if name in catalogue.providers else _CATALOGUE_BASES[provider.kind]
+                catalogue = _placed(origins, f"providers.{name}", catalogue.with_provider, name, provider.accepts, base)
+        for name, variable in _BASE_URLS.items():
+            url = env.get(variable)
+            if url and "base_url" not in tables["providers"].get(name, {}):
+                providers[name] = _replaced(providers[name], base_url=url)
+                origins[f"providers.{name}.base_url"] = Origin(variable)
+        for name, accepts in tables["models"].items():
+            provider, _, model = name.partition(":")
+            if not model or provider not in providers:
+                raise ConfigError('must be "provider:model-id" with a known provider', key=f"models.{name}")
+            catalogue = _placed(origins, f"models.{name}", catalogue.with_model, provider, model, accepts)
+        routes = {name: _route(name, entry, providers, origins) for name, entry in tables["routes"].items()}
+        settings = cls(
+            **values,
+            providers=providers,
+            routes=routes,
+            domains=tables["domains"],
+            models=tables["models"],
+            rollouts=tables["rollouts"],
+            catalogue=catalogue,
+            origins=origins,
+        )
+        if settings.provider is not None and settings.provider not in providers:
+            origin = origins.get("provider", Origin("default"))
+            raise ConfigError(
+                f"no such provider; known are {', '.join(providers)}",
+                key="provider",
+                value=settings.provider,
+                file=origin.file,
+                line=origin.line,
+            )
+        return settings
+
+    def default_provider(self, env: Mapping[str, str] | None = None) -> str:
+        """The provider that `auto` and `legacy` mean: `provider`, or the first built-in one whose key is set."""
+        if self.provider is not None:
+            return self.provider
+        env = os.environ if env is None else env
+        if not env.get("ANTHROPIC_API_KEY") and not env.get("ANTHROPIC_AUTH_TOKEN") and env.get("OPENAI_API_KEY"):
+            return "openai"
+        return "anthropic"
+
+    def find_model(self, provider: str, model_id: str) -> Model:
+        """What the catalogue, with this configuration's overrides, says of a model."""
+        return self.catalogue.find(provider, model_id)
+
+    def effective(self) -> list[tuple[str, Any, str]]:
+        """(key, value, origin) of every setting, tables flattened; never a secret."""
+        rows: list[tuple[str, Any, str]] = []
+        for name in _SCALARS:
+            rows.append((name, getattr(self, name), str(self.origins.get(name, "default"))))
+        for provider in self.providers.values():
+            for f in fields(ProviderSettings):
+                key = f"providers.{provider.name}.{f.name}"
+                value = getattr(provider, f.name)
+                if f.name == "headers":
+                    value = dict.fromkeys(cast("Mapping[str, str]", value), "***")
+                if f.name != "name" and value not in (None, {}):
+                    rows.append((key, value, str(self.origins.get(key, "default"))))
+        for route in self.routes.values():
+            for f in fields(RouteSettings):
+                key, value = f"routes.{route.name}.{f.name}", getattr(route, f.name)
+                if f.name != "name" and value is not None:
+                    rows.append((key, value, str(self.origins.get(key, "default"))))
+        for table in ("domains", "models", "rollouts"):
+            for name, entry in getattr(self, table).items():
+                for key, value in cast("Mapping[str, Any]", entry).items():
+                    path = f"{table}.{name}.{key}"
+                    rows.append((path, value, str(self.origins.get(path, "default"))))
+        return rows
+
+
+def _one_of(*accepted: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if value not in accepted:
+            raise ValueError(f"must be one of {', '.join(accepted)}")
+        return value
+
+    return check
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a non-empty string")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not all(isinstance(i, str) and i for i in cast("list[Any]", items)):
+        raise ValueError("must be a list of strings")
+    return tuple(item.strip() for item in cast("list[str]", items))
+
+
+def _texts_by_name(value: Any) -> Mapping[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[str, Any]", value).values()):
+        raise ValueError("must be a table of strings")
+    return dict(cast("Mapping[str, str]", value))
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be a table")
+    return cast("Mapping[str, Any]", value)
+
+
+def _flag(value: Any) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError("must be true or false")
+
+
+def _number(low: float, high: float = math.inf, *, whole: bool = False, off: Any = None) -> Callable[[Any], Any]:
+    bounds = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
+    wanted = f"must be {'a whole' if whole else 'a'} number {bounds}" + (', or "off"' if off is not None else "")
+
+    def check(value: Any) -> Any:
+        if off is not None and (value is False or value == OFF):
+            return off
+        try:
+            number = (int if whole else float)(value)
+        except (TypeError, ValueError):
+            raise ValueError(wanted) from None
+        if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
+            raise ValueError(wanted)
+        if whole and isinstance(value, float) and value != number:
+            raise ValueError(wanted)
+        return number
+
+    return check
+
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "model": _text,
+    "provider": _text,
+    "domain": _text,
+    "anchors": _texts,
+    "reinforce": _flag,
+    "density_threshold": _number(0, 1),
+    "sanitize": _one_of(*SANITIZE_MODES),
+    "max_tokens": _number(1, whole=True),
+    "preset": _one_of(*PRESETS),
+    "effort": _text,
+    "timeout": _number(1e-3, off=OFF),
+    "deadline": _number(1e-3),
+    "retry": _number(0, 10, whole=True, off=0),
+    "retry_wait": _number(0),
+    "fallback": _texts,
+    "on_rate_limit": _one_of(*RATE_LIMIT_POLICIES),
+    "strict": _flag,
+    "fidelity": _one_of(*POLICIES),
+    "format_policy": _one_of(*POLICIES),
+    "log_content": _flag,
+    "store": _text,
+}
+_TABLES = ("providers", "routes", "domains", "models", "rollouts")
+_ELSEWHERE = ("lint",)  # sections other rooms read from the same files
+
+_PROVIDER_KEYS: dict[str, Callable[[Any], Any]] = {
+    "kind": _one_of(*KINDS),
+    "base_url": _text,
+    "key_env": _text,
+    "version": _text,
+    "max_tokens_param": _one_of("max_tokens", "max_completion_tokens"),
+    "max_connections": _number(1, whole=True),
+    "headers": _texts_by_name,
+    "accepts": _table,
+}
+_ROUTE_KEYS: dict[str, Callable[[Any], Any]] = {
+    "model": _text,
+    "version": _text,
+    "preset": _one_of(*PRESETS),
+    "effort": _text,
+    "max_tokens": _number(1, whole=True),
+    "anchors": _texts,
+}
+_CATALOGUE_BASES: dict[str, str] = {"anthropic": "anthropic", "openai": "compatible", "local": "local"}
+_BASE_URLS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+
+
+def _checked(check: Callable[[Any], Any], key: str, value: Any, origin: Origin) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ConfigError(
+            str(error), key=origin.variable or key, value=value, file=origin.file, line=origin.line
+        ) from None
+
+
+def _unknown(key: str, origin: Origin, accepted: list[str]) -> ConfigError:
+    import difflib
+
+    near = difflib.get_close_matches(key.rpartition(".")[2], accepted, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"accepted are {', '.join(accepted)}"
+    return ConfigError(f"unknown; {hint}", key=origin.variable or key, file=origin.file, line=origin.line)
+
+
+def _merge_table(table: dict[str, Any], name: str, value: Any, source: Source, origins: dict[str, Origin]) -> None:
+    """Merge entries key by key, so that a stronger source may override one key of a weaker one's entry."""
+    entries = _checked(_table, name, value, source.origin_of(name))
+    for entry_name, entry in cast("Mapping[str, Any]", entries).items():
+        path = f"{name}.{entry_name}"
+        if isinstance(entry, str) and name == "routes":
+            entry = {"model": entry}  # noqa: PLW2901 - the short form of a route
+        checked = _checked(_table, path, entry, source.origin_of(path))
+        table[entry_name] = {**table.get(entry_name, {}), **checked}
+        origins[path] = source.origin_of(path)
+        for key in cast("Mapping[str, Any]", checked):
+            origins[f"{path}.{key}"] = source.origin_of(f"{path}.{key}")
+
+
+def _entry(
+    path: str, entry: Mapping[str, Any], keys: Mapping[str, Any], origins: Mapping[str, Origin]
+) -> dict[str, Any]:
+    checked: dict[str, Any] = {}
+    for key, value in entry.items():
+        origin = origins.get(f"{path}.{key}", Origin("argument"))
+        if key not in keys:
+            raise _unknown(f"{path}.{key}", origin, list(keys))
+        checked[key] = _checked(keys[key], f"{path}.{key}", value, origin)
+    return checked
+
+
+def _provider(
+    name: str, entry: Mapping[str, Any], base: ProviderSettings | None, origins: Mapping[str, Origin]
+) -> ProviderSettings:
+    path = f"providers.{name}"
+    checked = _entry(path, entry, _PROVIDER_KEYS, origins)
+    if base is not None:
+        return _replaced(base, **checked)
+    missing = [key for key in ("kind", "base_url") if key not in checked]
+    if missing:
+        origin = origins.get(path, Origin("argument"))
+        raise ConfigError(f"needs {' and '.join(missing)}", key=path, file=origin.file, line=origin.line)
+    return ProviderSettings(name=name, **checked)
+
+
+def _route(
+    name: str, entry: Mapping[str, Any], providers: Mapping[str, Any], origins: Mapping[str, Origin]
+) -> RouteSettings:
+    path = f"routes.{name}"
+    route = RouteSettings(name=name, **_entry(path, entry, _ROUTE_KEYS, origins))
+    if route.model is not None:
+        provider, _, model = route.model.partition(":")
+        if not model or provider not in providers:
+            origin = origins.get(f"{path}.model", Origin("argument"))
+            raise ConfigError(
+                f'must be "provider:model-id" with a provider among {", ".join(providers)}',
+                key=f"{path}.model",
+                value=route.model,
+                file=origin.file,
+                line=origin.line,
+            )
+    return route
+
+
+def _replaced(base: ProviderSettings, **changes: Any) -> ProviderSettings:
+    return ProviderSettings(**{f.name: getattr(base, f.name) for f in fields(ProviderSettings)} | changes)
+
+
+def _placed(
+    origins: Mapping[str, Origin], path: str, build: Callable[..., Catalogue], name: str, *rest: Any
+) -> Catalogue:
+    """`build(...)`, its ConfigError given the file and line that configured `path`."""
+    try:
+        if build.__name__ == "with_provider":
+            return build(name, rest[0], base=rest[1])
+        return build(name, *rest)
+    except ConfigError as error:
+        origin = origins.get(path, Origin("argument"))
+        raise ConfigError(error.args[0], file=origin.file, line=origin.line) from None
+
+
+def reject_unknown(options: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
+    """Raise InputError for the first option that is not accepted."""
+    for name in options:
+        if name not in accepted:
+            raise InputError(f"unknown option; accepted are {', '.join(accepted)}", where=name)

@@ -1,0 +1,149 @@
+"""Answers read as they arrive.
+
+    with zlclient.stream("…") as answer:
+        for text in answer:
+            print(text, end="")
+    answer.reply.usage
+
+A stream that is dropped, broken out of or never read gives its connection back when it is garbage, at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from .providers.failure import Failure
+from .providers.limit import limited
+from .reply import Reply, StreamEvent, TextDelta
+from .sending.sender import AsyncOpened, Bound, Opened, adrain, drain
+
+if TYPE_CHECKING:
+    from .sending.call import Call
+
+
+class Stream:
+    """An answer under way. Iterating gives its text piece by piece; `events()` gives everything.
+
+    Raises while iterating:
+        SendError: the answer broke off; `partial_text`, `usage` and `request_id` are attached.
+    """
+
+    def __init__(self, opened: Opened, finish: Callable[[Call], Reply]) -> None:
+        self._opened, self._finish = opened, finish
+        self._reply: Reply | None = None
+        self._events = self._read()
+
+    def __iter__(self) -> Iterator[str]:
+        for event in self._events:
+            if isinstance(event, TextDelta):
+                yield event.text
+
+    def events(self) -> Iterator[StreamEvent]:
+        """Every event that was not read yet."""
+        return self._events
+
+    def _read(self) -> Iterator[StreamEvent]:
+        opened = self._opened
+        call, chunks = opened.call, opened.chunks
+        yield from opened.events
+        while not call.finished:
+            try:
+                with limited(call.limit):
+                    chunk = next(chunks, None)
+                events = call.ended() if chunk is None else call.received(chunk)
+                if call.finished:
+                    with limited(call.limit):
+                        drain(call, chunks)
+                    call.succeeded()
+                    opened.exchange.close()
+            except Failure as failure:
+                opened.exchange.close()
+                raise call.failed(failure) from failure.__cause__
+            yield from events
+
+    @property
+    def reply(self) -> Reply:
+        """The whole answer; reads what was not read yet."""
+        if self._reply is None:
+            for _ in self._events:
+                pass
+            self._reply = self._finish(self._opened.call)
+        return self._reply
+
+    @property
+    def text(self) -> str:
+        """The text that has arrived so far."""
+        return self._opened.call.decoder.text
+
+    def close(self) -> None:
+        """Give the connection back; the rest of the answer is lost."""
+        self._opened.exchange.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class AsyncStream:
+    """The same for asyncio: `async for text in answer`, `await answer.reply()`."""
+
+    def __init__(self, opened: AsyncOpened, finish: Callable[[Call], Reply]) -> None:
+        self._opened, self._finish = opened, finish
+        self._reply: Reply | None = None
+        self._events = self._read()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for event in self._events:
+            if isinstance(event, TextDelta):
+                yield event.text
+
+    def events(self) -> AsyncIterator[StreamEvent]:
+        """Every event that was not read yet."""
+        return self._events
+
+    async def _read(self) -> AsyncIterator[StreamEvent]:
+        opened = self._opened
+        call, chunks = opened.call, opened.chunks
+        for event in opened.events:
+            yield event
+        while not call.finished:
+            try:
+                async with Bound(call) as bound:
+                    chunk = await anext(chunks, None)
+                    events = call.ended() if chunk is None else call.received(chunk)
+                    if call.finished:
+                        await adrain(call, chunks, bound)
+                if call.finished:
+                    call.succeeded()
+                    await opened.exchange.aclose()
+            except Failure as failure:
+                await opened.exchange.aclose()
+                raise call.failed(failure) from failure.__cause__
+            for event in events:
+                yield event
+
+    async def reply(self) -> Reply:
+        """The whole answer; reads what was not read yet."""
+        if self._reply is None:
+            async for _ in self._events:
+                pass
+            self._reply = self._finish(self._opened.call)
+        return self._reply
+
+    @property
+    def text(self) -> str:
+        """The text that has arrived so far."""
+        return self._opened.call.decoder.text
+
+    async def aclose(self) -> None:
+        """Give the connection back; the rest of the answer is lost."""
+        await self._opened.exchange.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.aclose()
