@@ -7,10 +7,12 @@ a budget that all processes share.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 
+from .assignment import hash_unit
 from .tables import Table
 
 
@@ -37,6 +39,54 @@ class ShadowPolicy:
         )
         table.finish()
         return policy
+
+
+class ShadowBudget:
+    """Chooses the requests to copy, and keeps what all processes spend within the budget.
+
+    What others spent is known as of the last fetch, so together they may overspend by what they copy in that moment.
+    """
+
+    def __init__(self, policy: ShadowPolicy) -> None:
+        self._policy, self._lock = policy, Lock()
+        self._by_all = self._unshared = 0.0
+        self._under_way = 0
+
+    @property
+    def left(self) -> float:
+        """US dollars still to spend, what is reserved for copies under way taken off."""
+        return self._policy.budget - self._by_all - self._unshared - self._under_way * self._policy.reserve
+
+    def take(self, request_id: str) -> bool:
+        """Whether to copy this request; if so, its reserve is held back until `settle`."""
+        place = hash_unit("shadow", request_id, 2)
+        if place is None or place >= self._policy.share:
+            return False
+        with self._lock:
+            if self.left < self._policy.reserve:
+                return False
+            self._under_way += 1
+            return True
+
+    def settle(self, cost: float) -> None:
+        """A copy ended and cost this much; 0 if it failed before anything was charged."""
+        with self._lock:
+            self._under_way -= 1
+            self._unshared += cost
+
+    def spent_by_all(self, total: float) -> None:
+        """What the store knows of."""
+        with self._lock:
+            self._by_all = total
+
+    def share(self, add: Callable[[float], None]) -> None:
+        """Give what this process spent to the store, through `add`; if that raises it is kept for the next time."""
+        cost = self._unshared
+        if cost:
+            add(cost)
+            with self._lock:
+                self._unshared -= cost
+                self._by_all += cost
 
 
 @dataclass(frozen=True, slots=True)
