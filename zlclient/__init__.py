@@ -8,7 +8,8 @@
 Names are loaded when they are first used, so that importing this package imports no SDK.
 """
 
-# pyright: reportUnusedImport=false, reportUnsupportedDunderAll=false - the names are served by __getattr__
+# The names are served by __getattr__.
+# pyright: reportUnusedImport=false, reportUnsupportedDunderAll=false
 from __future__ import annotations
 
 from importlib import import_module

@@ -59,17 +59,17 @@ class LocalProvider:
     """Hands requests to a LocalServer in this process."""
 
     def __init__(self, name: str = "local", server: LocalServer | None = None) -> None:
-        self.name = name
-        self._server = server
-
-    def open(self, prepared: Prepared, timeout: float | None) -> LocalExchange:  # noqa: ARG002 - the limit bounds it
-        """The server's answer; an error status is raised as a Failure."""
         from ..serving.server import LocalServer
         from ..serving.wire import WireRequest
 
-        server = self._server or LocalServer.default()
+        self.name = name
+        self._server = server or LocalServer.default()
+        self._request = WireRequest
+
+    def open(self, prepared: Prepared, timeout: float | None) -> LocalExchange:  # noqa: ARG002 - the limit bounds it
+        """The server's answer; an error status is raised as a Failure."""
         headers = {"x-api-key": "local", **{name.lower(): value for name, value in prepared.headers.items()}}
-        response = server.handle(WireRequest(prepared.method, prepared.path, headers, prepared.content))
+        response = self._server.handle(self._request(prepared.method, prepared.path, headers, prepared.content))
         exchange = LocalExchange(response)
         if response.status >= 400:
             raise _failed(exchange)
