@@ -27,9 +27,12 @@ class PrefixCache:
         self._until: OrderedDict[bytes, float] = OrderedDict()
         self._lock = threading.Lock()
 
-    def account(self, body: Mapping[str, Any]) -> tuple[int, int]:
-        """The (read, written) tokens of a request's marked prefixes; remembers them."""
-        prefixes = [prefix for prefix in _prefixes(body) if prefix[1] >= self._minimum]
+    def account(self, body: Mapping[str, Any], *, every: bool = False) -> tuple[int, int]:
+        """The (read, written) tokens of a request's marked prefixes; remembers them.
+
+        With `every`, the end of each block counts as marked, which is how the OpenAI APIs cache.
+        """
+        prefixes = [prefix for prefix in _prefixes(body, every=every) if prefix[1] >= self._minimum]
         if not prefixes:
             return 0, 0
         now = self._clock()
@@ -43,13 +46,15 @@ class PrefixCache:
         return read, max(tokens for _, tokens, _ in prefixes) - read
 
 
-def _prefixes(body: Mapping[str, Any]) -> Iterator[tuple[bytes, int, float]]:
+def _prefixes(body: Mapping[str, Any], *, every: bool) -> Iterator[tuple[bytes, int, float]]:
     """(digest, tokens, time to live) of each marked prefix, shortest first."""
     digest, tokens = hashlib.blake2b(str(body.get("model")).encode(), digest_size=16), 0
     last_mark = body.get("cache_control")  # automatic caching: as if the last block were marked
     blocks = list(_blocks(body))
+    if not (every or last_mark or any(block.get("cache_control") for _, block in blocks)):
+        return
     for at, (role, block) in enumerate(blocks):
-        mark = block.get("cache_control")
+        mark = block.get("cache_control") or every
         if last_mark and at == len(blocks) - 1:
             mark = mark or last_mark
         plain = {key: value for key, value in block.items() if key != "cache_control"}

@@ -188,7 +188,9 @@ class _Maker:
         size = int(min(max(low, usual), high))
         made: list[Any] = []
         contains = int("contains" in rules) and rules.get("minContains", 1)
-        for at in range(max(size, min(contains + len(prefix), int(high)) if contains else 0)):
+        if contains:
+            size = max(size, int(min(contains + len(prefix), high)))
+        for at in range(size):
             if at < len(prefix):
                 item = prefix[at]
             elif at - len(prefix) < contains:

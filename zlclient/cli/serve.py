@@ -1,0 +1,61 @@
+"""`zlclient serve`: the local server on a port."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from typing import Any
+
+from ..errors import ConfigError
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `serve` to the command line's sub-commands."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="answer the Anthropic and OpenAI APIs on a local port",
+        description="Answer the Anthropic Messages, OpenAI Chat Completions and OpenAI Responses APIs.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback only)")
+    parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="ID", help="a further model id to accept; may be repeated"
+    )
+    parser.add_argument(
+        "--today", type=_day, metavar="YYYY-MM-DD", help="refuse models that are retired on this day (default: none)"
+    )
+    parser.add_argument("--no-key", action="store_true", help="answer requests without an API key")
+    parser.add_argument("--strict", action="store_true", help="fail requests and models that nothing is prepared for")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until interrupted. 0 after a stop, 2 where the settings or the address are wrong."""
+    from ..serving.app import serve
+    from ..serving.build import build_server
+
+    try:
+        server = build_server(strict=args.strict, require_key=not args.no_key, models=args.model, today=args.today)
+        serve(server, args.host, args.port, lambda url: _announce(url, args.host))
+    except ConfigError as error:
+        print(f"zlclient serve: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _announce(url: str, host: str) -> None:
+    print(f"zlclient serve: {url} (Anthropic), {url}/v1 (OpenAI)", flush=True)
+    if host not in LOOPBACK:
+        print(f"zlclient serve: {host} is reachable from other machines", file=sys.stderr, flush=True)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as 2027-01-31") from None
