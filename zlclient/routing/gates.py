@@ -103,6 +103,8 @@ def _relative(table: Table, metric: Metric, text: str) -> Gate | None:
     if scale == 0:
         table.refuse(metric.name, text, "the factor of control must be above 0")
     offset = float(number) * _unit(table, metric, text, "USD" if dollar else unit) if number else 0.0
+    if metric.kind == "rate" and offset >= 1:
+        table.refuse(metric.name, text, "the distance from control must be less than 100 pp")
     return Gate(metric, direction, scale, offset if sign == "+" else -offset, True, text)
 
 
