@@ -63,7 +63,7 @@ def fault_response(fault: Fault, dialect: Dialect, request_id: str, *, stream: b
             body = b"event: message_start\ndata: {not json\n\n" if stream else b'{"id": "broken", '
             return WireResponse(200, {"content-type": kind}, body)
         case "empty":
-            return WireResponse(200, {"content-type": kind}, b"")
+            return WireResponse(200, {"content-type": kind if stream else "text/plain"}, b"")
         case "drop":
             return WireResponse(200, {"content-type": kind}, iter((Drop(),)))
         case "stall":
