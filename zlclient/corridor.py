@@ -16,7 +16,7 @@ from .prepared import Bounds, Prepared, Tuned, encode
 from .providers import wire_of
 from .reply import Adjustment
 from .routing.routes import Route, choose_route
-from .shaping.shape import shape
+from .shaping.shape import Shaped, shape
 from .shaping.shorten import shortened
 from .shaping.tune import bounds, texts_of, tune
 
@@ -69,7 +69,7 @@ def prepare(
 
 
 def retune(
-    shaped: Request, route: Route, settings: Settings, rejected: frozenset[str], notes: tuple[Adjustment, ...]
+    shaped: Shaped, route: Route, settings: Settings, rejected: frozenset[str], notes: tuple[Adjustment, ...]
 ) -> Prepared:
     """Tune a shaped request for a chosen route and write it; `notes` are those of the stages before."""
     tuned, tune_notes = tune(shaped, route, settings, rejected)
@@ -89,7 +89,7 @@ def write(tuned: Tuned, settings: Settings, notes: tuple[Adjustment, ...], limit
         headers={**provider.headers, **wire.headers(tuned)},
         body=body,
         content=content,
-        bounds=limits or bounds(tuned.request, settings, len(content)),
+        bounds=limits or bounds(tuned, settings, len(content)),
         adjustments=notes,
         base_url=provider.base_url,
         auth_header=None if provider.kind == "local" or provider.key_env is None else wire.auth_header,
@@ -114,9 +114,10 @@ def refused_parameter(prepared: Prepared, error: SendError) -> str | None:
 def without(prepared: Prepared, settings: Settings, rejected: frozenset[str]) -> Prepared | None:
     """`prepared` tuned again with more parameters known as rejected; None where strict forbids to leave one out."""
     before = [note for note in prepared.adjustments if note.stage != "tune"]
-    request = prepared.tuned.request
+    tuned = prepared.tuned
+    shaped = Shaped(tuned.request, tuned.shaped_system, tuned.messages)
     try:
-        again = retune(request, prepared.route, settings, rejected, tuple(before))
+        again = retune(shaped, prepared.route, settings, rejected, tuple(before))
     except InputError:
         return None
     return again if again.content != prepared.content else None

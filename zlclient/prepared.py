@@ -33,6 +33,7 @@ class Tuned:
     """What one model on one API version is asked, before it is written in that provider's wire."""
 
     request: Request
+    shaped_system: str | tuple[Json, ...] | None
     route: Route
     version: str
     system: str | tuple[Json, ...] | None

@@ -6,8 +6,7 @@ moment here, and `clamp` cuts every connect, read and write to the time left unt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 
@@ -32,11 +31,16 @@ class Limit:
 CURRENT: ContextVar[Limit | None] = ContextVar("zlclient_limit", default=None)
 
 
-@contextmanager
-def limited(limit: Limit) -> Generator[None]:
-    """Put `limit` in force for the socket calls of this thread or task."""
-    token = CURRENT.set(limit)
-    try:
-        yield
-    finally:
-        CURRENT.reset(token)
+class limited:  # noqa: N801 - used as a statement
+    """Puts a limit in force for the socket calls of this thread, inside a with statement."""
+
+    __slots__ = ("_limit", "_token")
+
+    def __init__(self, limit: Limit) -> None:
+        self._limit = limit
+
+    def __enter__(self) -> None:
+        self._token = CURRENT.set(self._limit)
+
+    def __exit__(self, *_: object) -> None:
+        CURRENT.reset(self._token)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import BadAnswer, InputError, ServerError
 from ..reply import BlockDelta, Finish, Start, StreamEvent, TextDelta, ThinkingDelta, Usage
 from .failure import Failure
-from .sse import SseParser
+from .sse import SseParser, decode
 
 if TYPE_CHECKING:
     from ..prepared import Tuned
@@ -182,7 +182,7 @@ class OpenAIDecoder:
                 found.extend(self.end())
                 continue
             try:
-                event = json.loads(data, strict=False)
+                event = decode(data)
             except ValueError:
                 raise Failure(BadAnswer, "an event of the stream is not JSON") from None
             found.extend(self.feed_event(event))

@@ -1,9 +1,10 @@
-"""Exchanges through an official SDK's client: its credentials, address, proxies and middleware, none of its policy.
+"""Exchanges through an official SDK's client: its credentials, address, headers and proxies, none of its policy.
 
-The request goes through the SDK's public `post` with our bytes as they are, and the response's bytes come back unread:
-that path is cheaper than the SDK's own `create`, because no model is built. A client that a user hands in may write
-another request than ours and another stream than server-sent events (Bedrock, Vertex); those get the body as a dict
-and give back events the SDK decoded.
+Three ways, from the quickest. An SDK client made here with a key that never changes: its address and headers (public
+properties) are read once and its HTTP client sends our bytes; that costs less than the SDK's own `create`, which builds
+models. One made here whose credentials are fetched or renewed: the SDK's public `post` with our bytes. One that a user
+hands in: `post` with the body as a dict, and the SDK decodes the stream, since middleware may want to read the request
+and Bedrock or Vertex write another one.
 """
 
 from __future__ import annotations
@@ -11,78 +12,38 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import httpx2
 
-from ..errors import ClientClosed, ConnectFailed, CredentialsError, InputError, Timeout
-from .failure import Failure, status_failure
+from ..errors import ClientClosed, CredentialsError
+from .exchange import AsyncSdkExchange, SdkExchange, response_failure, translate
+from .failure import Failure
 
 if TYPE_CHECKING:
     from ..prepared import Prepared
     from ..settings import ProviderSettings
 
-Json = Mapping[str, Any]
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An SDK client with its HTTP client; `headers` is None where only the SDK knows the credentials of a request."""
 
-class SdkExchange:
-    """An open response of a synchronous SDK client."""
+    client: Any
+    http: Any
+    base_url: str
+    headers: Mapping[str, str] | None
 
-    def __init__(self, sdk: Any, response: Any, events: Any = None) -> None:
-        self._sdk, self._response, self._events = sdk, response, events
-        self.status: int = response.status_code
-        self.headers: Mapping[str, str] = response.headers
-
-    def __iter__(self) -> Iterator[bytes | Json]:
-        try:
-            if self._events is None:
-                yield from self._response.iter_bytes()
-            else:
-                for event in self._events:
-                    yield event.to_dict(mode="json")
-        except Exception as error:
-            raise translate(self._sdk, error) from error
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._response.close()
-
-    def __del__(self) -> None:
-        self._response.close()
-
-
-class AsyncSdkExchange:
-    """An open response of an asynchronous SDK client."""
-
-    def __init__(self, sdk: Any, response: Any, events: Any = None) -> None:
-        self._sdk, self._response, self._events = sdk, response, events
-        self.status: int = response.status_code
-        self.headers: Mapping[str, str] = response.headers
-        self._loop = asyncio.get_running_loop()
-
-    async def __aiter__(self) -> AsyncIterator[bytes | Json]:
-        try:
-            if self._events is None:
-                async for chunk in self._response.aiter_bytes():
-                    yield chunk
-            else:
-                async for event in self._events:
-                    yield event.to_dict(mode="json")
-        except Exception as error:
-            raise translate(self._sdk, error) from error
-
-    async def aclose(self) -> None:
-        """Give the connection back."""
-        await self._response.aclose()
-
-    def __del__(self) -> None:
-        # An abandoned response can only be closed by its loop.
-        if not self._response.is_closed and self._loop.is_running():
-            self._loop.call_soon_threadsafe(self._loop.create_task, self._response.aclose())
+    def request(self, prepared: Prepared, timeout: float | None) -> Any:
+        """Our bytes as a request of the HTTP client."""
+        headers = {**(self.headers or {}), **prepared.headers}
+        return self.http.build_request(
+            "POST", self.base_url + prepared.path, headers=headers, content=prepared.content, timeout=timeout
+        )
 
 
 class SdkProvider:
@@ -100,107 +61,101 @@ class SdkProvider:
         is_async = client is not None and hasattr(client, "__aenter__")
         self._given: Any = None if is_async else client
         self._given_async: Any = client if is_async else None
-        self._sdk: Any = import_module(settings.kind)  # seconds the first time: before any time bound runs
         self._http_client = http_client
+        self._sdk: Any = import_module(settings.kind)  # seconds the first time: before any time bound runs
         self._lock = threading.Lock()
-        self._client: tuple[int, Any] | None = None  # (process id, SDK client)
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._line: tuple[int, _Line] | None = None  # with the process it belongs to
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
         self._closed = False
 
     def open(self, prepared: Prepared, timeout: float | None) -> SdkExchange:
-        """Send; returns once the response's headers are there. Raises Failure."""
-        sdk = self._sdk
-        if self._given is not None:
-            return self._open_given(sdk, prepared, timeout)
-        client = self._sync_client(sdk)
+        """Send; returns once the response's head is there. Raises Failure."""
         try:
-            response = client.post(
-                prepared.path,
-                cast_to=httpx2.Response,
-                content=prepared.content,
-                options={"headers": dict(prepared.headers), "timeout": timeout},
-                stream=True,
-                stream_cls=sdk.Stream,
-            )
+            if self._given is not None:
+                events = self._given.with_options(max_retries=0).post(**self._decoded(prepared, timeout, "Stream"))
+                return SdkExchange(self._sdk, events.response, events)
+            line = self._sync_line()
+            if line.headers is None:
+                return SdkExchange(self._sdk, line.client.post(**self._raw(prepared, timeout, "Stream")))
+            response = line.http.send(line.request(prepared, timeout), stream=True)
+            if response.is_error:
+                response.read()
+                raise response_failure(response)
+            return SdkExchange(self._sdk, response)
         except Exception as error:
-            raise translate(sdk, error) from error
-        return SdkExchange(sdk, response)
+            raise translate(self._sdk, error) from error
 
     async def aopen(self, prepared: Prepared, timeout: float | None) -> AsyncSdkExchange:
-        """Send; returns once the response's headers are there. Raises Failure."""
-        sdk = self._sdk
-        if self._given_async is not None:
-            return await self._aopen_given(sdk, prepared, timeout)
-        client = self._async_client(sdk)
+        """Send; returns once the response's head is there. Raises Failure."""
         try:
-            response = await client.post(
-                prepared.path,
-                cast_to=httpx2.Response,
-                content=prepared.content,
-                options={"headers": dict(prepared.headers), "timeout": timeout},
-                stream=True,
-                stream_cls=sdk.AsyncStream,
-            )
+            if self._given_async is not None:
+                given = self._given_async.with_options(max_retries=0)
+                events = await given.post(**self._decoded(prepared, timeout, "AsyncStream"))
+                return AsyncSdkExchange(self._sdk, events.response, events)
+            line = self._async_line()
+            if line.headers is None:
+                response = await line.client.post(**self._raw(prepared, timeout, "AsyncStream"))
+                return AsyncSdkExchange(self._sdk, response)
+            response = await line.http.send(line.request(prepared, timeout), stream=True)
+            if response.is_error:
+                await response.aread()
+                raise response_failure(response)
+            return AsyncSdkExchange(self._sdk, response)
         except Exception as error:
-            raise translate(sdk, error) from error
-        return AsyncSdkExchange(sdk, response)
+            raise translate(self._sdk, error) from error
 
-    def _open_given(self, sdk: Any, prepared: Prepared, timeout: float | None) -> SdkExchange:
-        client = self._given.with_options(max_retries=0)
-        event_type = _event_type(self._settings.kind)
-        try:
-            events = client.post(
-                prepared.path,
-                cast_to=event_type,
-                body=dict(prepared.body),
-                options={"headers": dict(prepared.headers), "timeout": timeout},
-                stream=True,
-                stream_cls=sdk.Stream[event_type],
-            )
-        except Exception as error:
-            raise translate(sdk, error) from error
-        return SdkExchange(sdk, events.response, events)
+    def _raw(self, prepared: Prepared, timeout: float | None, stream: str) -> dict[str, Any]:
+        """The arguments of the SDK's `post` that send our bytes and give the response unread."""
+        return {
+            "path": prepared.path,
+            "cast_to": httpx2.Response,
+            "content": prepared.content,
+            "options": {"headers": dict(prepared.headers), "timeout": timeout},
+            "stream": True,
+            "stream_cls": getattr(self._sdk, stream),
+        }
 
-    async def _aopen_given(self, sdk: Any, prepared: Prepared, timeout: float | None) -> AsyncSdkExchange:
-        client = self._given_async.with_options(max_retries=0)
-        event_type = _event_type(self._settings.kind)
-        try:
-            events = await client.post(
-                prepared.path,
-                cast_to=event_type,
-                body=dict(prepared.body),
-                options={"headers": dict(prepared.headers), "timeout": timeout},
-                stream=True,
-                stream_cls=sdk.AsyncStream[event_type],
-            )
-        except Exception as error:
-            raise translate(sdk, error) from error
-        return AsyncSdkExchange(sdk, events.response, events)
+    def _decoded(self, prepared: Prepared, timeout: float | None, stream: str) -> dict[str, Any]:
+        """The arguments of the SDK's `post` that let it write the request and decode the stream."""
+        if self._is_anthropic:
+            from anthropic.types import RawMessageStreamEvent as Event
+        else:
+            from openai.types.chat import ChatCompletionChunk as Event
+        return {
+            "path": prepared.path,
+            "cast_to": Event,
+            "body": dict(prepared.body),
+            "options": {"headers": dict(prepared.headers), "timeout": timeout},
+            "stream": True,
+            "stream_cls": getattr(self._sdk, stream)[Event],
+        }
 
-    def _sync_client(self, sdk: Any) -> Any:
-        """One SDK client a process: after a fork the child must not share its parent's sockets."""
-        known, pid = self._client, os.getpid()
+    def _sync_line(self) -> _Line:
+        """One a process: after a fork the child must not share its parent's sockets."""
+        known, pid = self._line, os.getpid()
         if known is not None and known[0] == pid:
             return known[1]
         with self._lock:
             self._refuse_when_closed()
-            if self._client is None or self._client[0] != pid:
+            if self._line is None or self._line[0] != pid:
                 from .clamp import clamp
 
+                sdk = self._sdk
                 http = self._own_http(httpx2.Client) or clamp(sdk.DefaultHttpxClient(limits=self._limits()))
-                self._client = (pid, self._build(sdk.Anthropic if self._is_anthropic else sdk.OpenAI, http))
-            return self._client[1]
+                self._line = (pid, self._build(sdk.Anthropic if self._is_anthropic else sdk.OpenAI, http))
+            return self._line[1]
 
-    def _async_client(self, sdk: Any) -> Any:
-        """One SDK client an event loop: connections of a closed loop cannot be used on another."""
+    def _async_line(self) -> _Line:
+        """One an event loop: connections of a closed loop cannot be used on another."""
         loop = asyncio.get_running_loop()
-        known = self._by_loop.get(loop)
+        known = self._lines.get(loop)
         if known is None:
             with self._lock:
                 self._refuse_when_closed()
+                sdk = self._sdk
                 http = self._own_http(httpx2.AsyncClient) or sdk.DefaultAsyncHttpxClient(limits=self._limits())
                 kind = sdk.AsyncAnthropic if self._is_anthropic else sdk.AsyncOpenAI
-                known = self._by_loop[loop] = self._build(kind, http)
+                known = self._lines[loop] = self._build(kind, http)
         return known
 
     @property
@@ -214,23 +169,27 @@ class SdkProvider:
         size = self._settings.max_connections
         return httpx2.Limits(max_connections=size, max_keepalive_connections=size)
 
-    def _build(self, kind: Any, http: Any) -> Any:
+    def _build(self, kind: Any, http: Any) -> _Line:
         settings = self._settings
-        options: dict[str, Any] = {"http_client": http, "max_retries": 0, "default_headers": dict(settings.headers)}
-        options["base_url"] = settings.base_url
+        options: dict[str, Any] = {"http_client": http, "max_retries": 0, "base_url": settings.base_url}
         if self._is_anthropic:
             options["open_telemetry"] = False
-        key = os.environ.get(settings.key_env) if settings.key_env else None
+        key = os.environ.get(settings.key_env) if settings.key_env else "none"  # the SDKs want some key
         if key:
             options["api_key"] = key
-        elif settings.key_env is None:
-            options["api_key"] = "none"  # a server without authentication; the SDK wants some key
         elif not self._is_anthropic:
             raise missing_credentials(settings)
         client = kind(**options)
         if self._is_anthropic and not (client.api_key or client.auth_token or client.credentials):
             raise missing_credentials(settings)
-        return client
+        fixed = bool(client.api_key) or bool(self._is_anthropic and client.auth_token)
+        return _Line(client, http, str(client.base_url).rstrip("/"), self._headers(client) if fixed else None)
+
+    @staticmethod
+    def _headers(client: Any) -> dict[str, str]:
+        """What the SDK would send with every request; what it would leave out is no string."""
+        headers = {**client.default_headers, **client.auth_headers}
+        return {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
@@ -239,27 +198,16 @@ class SdkProvider:
     def close(self) -> None:
         """Close the connections of this process."""
         self._closed = True
-        if self._client is not None and self._client[0] == os.getpid():
-            self._client[1].close()
-        self._client = None
+        if self._line is not None and self._line[0] == os.getpid():
+            self._line[1].client.close()
+        self._line = None
 
     async def aclose(self) -> None:
-        """Close the connections of the running loop."""
-        self._closed = True
-        client = self._by_loop.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        """Close the connections of the running loop, and of this process."""
+        line = self._lines.pop(asyncio.get_running_loop(), None)
+        if line is not None:
+            await line.client.close()
         self.close()
-
-
-def _event_type(kind: str) -> Any:
-    if kind == "anthropic":
-        from anthropic.types import RawMessageStreamEvent
-
-        return RawMessageStreamEvent
-    from openai.types.chat import ChatCompletionChunk
-
-    return ChatCompletionChunk
 
 
 def missing_credentials(settings: ProviderSettings) -> CredentialsError:
@@ -268,27 +216,3 @@ def missing_credentials(settings: ProviderSettings) -> CredentialsError:
         f'no credentials for {settings.name}: set {settings.key_env}, or work offline with provider="local"',
         key=settings.key_env,
     )
-
-
-def translate(sdk: Any, error: Exception) -> Exception:
-    """An SDK's or transport's exception as a Failure; anything that is no failed exchange as it is."""
-    if isinstance(error, sdk.APIStatusError):
-        found: Any = error
-        failure = status_failure(found.status_code, found.response.headers, found.body, time.time())
-        if failure.request_id is None:
-            failure.request_id = found.request_id
-        return failure
-    if isinstance(error, sdk.APITimeoutError | httpx2.PoolTimeout):
-        return Failure(Timeout, "timed out")
-    if isinstance(error, httpx2.TimeoutException):
-        return Failure(Timeout, "timed out")
-    if isinstance(error, sdk.APIConnectionError):
-        cause = error.__cause__
-        if isinstance(cause, UnicodeError):
-            return InputError("holds characters that cannot be sent; sanitise it", where="messages")
-        return Failure(ConnectFailed, f"no connection: {type(cause or error).__name__}")
-    if isinstance(error, httpx2.TransportError | httpx2.StreamError):
-        return Failure(ConnectFailed, f"the connection broke: {type(error).__name__}")
-    if isinstance(error, RuntimeError) and "closed" in str(error):
-        return Failure(ClientClosed, "the client or its event loop is closed")
-    return error

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .clock import Clock
 
 Json = Mapping[str, Any]
+_CONTENT = (TextDelta, ThinkingDelta, BlockDelta)
 
 
 class Call:
@@ -37,9 +38,9 @@ class Call:
         "_attempt_started",
         "_first_content",
         "_last_content",
+        "_now",
         "_whole",
         "attempts",
-        "clock",
         "deadline",
         "decoder",
         "delivered",
@@ -52,10 +53,10 @@ class Call:
     )
 
     def __init__(self, clock: Clock, deadline: float | None) -> None:
-        self.clock = clock
-        self.started = clock.monotonic()
+        self._now = clock.monotonic
+        self.started = self._now()
         self.deadline = None if deadline is None else self.started + deadline
-        self.limit = Limit(clock.monotonic)
+        self.limit = Limit(self._now)
         self.attempts: list[Attempt] = []
         self.prepared: Prepared
         self.wire: Wire
@@ -75,12 +76,12 @@ class Call:
         self.prepared, self.wire = prepared, wire
         self.decoder = wire.decoder()
         self._reset()
-        self._attempt_started = self.clock.monotonic()
-        self._bound(prepared.bounds.first_event)
+        self._attempt_started = self._now()
+        self._bound(prepared.bounds.first_event, self._attempt_started)
         return self.limit.left()
 
-    def _bound(self, seconds: float | None) -> None:
-        moment = None if seconds is None else self.clock.monotonic() + seconds
+    def _bound(self, seconds: float | None, now: float) -> None:
+        moment = None if seconds is None else now + seconds
         if self.deadline is not None and (moment is None or self.deadline < moment):
             moment = self.deadline
         self.limit.at = moment
@@ -96,26 +97,27 @@ class Call:
 
     def received(self, chunk: bytes | Json) -> list[StreamEvent]:
         """The events that `chunk` completes. Raises Failure."""
-        if self.limit.passed() and not self.decoder.complete:
+        now = self._now()
+        if self.limit.at is not None and now >= self.limit.at and not self.decoder.complete:
             raise Failure(Timeout, "timed out")
         if self._whole is not None and isinstance(chunk, bytes):
             self._whole += chunk
             return []
         events = self.decoder.feed(chunk) if isinstance(chunk, bytes) else self.decoder.feed_event(chunk)
         if events:
-            self._seen(events)
+            self._seen(events, now)
         elif isinstance(chunk, bytes) and b"\n\n" in chunk:
-            self._bound(self.prepared.bounds.silence)  # a ping is a sign of life
+            self._bound(self.prepared.bounds.silence, now)  # a ping is a sign of life
         return events
 
-    def _seen(self, events: list[StreamEvent]) -> None:
-        self._bound(self.prepared.bounds.silence)
+    def _seen(self, events: list[StreamEvent], now: float) -> None:
+        self._bound(self.prepared.bounds.silence, now)
         for event in events:
-            if isinstance(event, TextDelta | ThinkingDelta | BlockDelta):
-                self._last_content = self.clock.monotonic()
+            if isinstance(event, _CONTENT):
+                self._last_content = now
                 if not self.delivered:
                     self.delivered = True
-                    self._first_content = self._last_content
+                    self._first_content = now
                 return
 
     def ended(self) -> list[StreamEvent]:
@@ -135,7 +137,7 @@ class Call:
         if not isinstance(body, dict):
             raise not_an_answer("the JSON body is no answer", self.status or 200, self.headers)
         events = self.decoder.feed_whole(cast("Json", body))
-        self._seen(events)
+        self._seen(events, self._now())
         return events
 
     def succeeded(self) -> None:
@@ -145,7 +147,7 @@ class Call:
     def failed(self, failure: Failure) -> SendError:
         """Note the attempt that failed, and give the error it means for the caller."""
         kind, problem = failure.kind, failure.problem
-        late = self.deadline is not None and self.clock.monotonic() >= self.deadline
+        late = self.deadline is not None and self._now() >= self.deadline
         if issubclass(kind, Timeout) and late:
             kind, problem = DeadlineExceeded, "the deadline passed"
         elif issubclass(kind, Timeout):
@@ -185,18 +187,22 @@ class Call:
                 request_id=(failure.request_id if failure is not None else None) or self.request_id,
                 error=error,
                 started=self._attempt_started - self.started,
-                ended=self.clock.monotonic() - self.started,
+                ended=self._now() - self.started,
                 retry_after=failure.retry_after if failure is not None else None,
             )
         )
 
+    def grant(self, seconds: float) -> None:
+        """Allow `seconds` more, whatever the bounds say: the answer is complete and its connection ends."""
+        self.limit.at = self._now() + seconds
+
     def left(self) -> float | None:
         """Seconds until the deadline; None without one."""
-        return None if self.deadline is None else self.deadline - self.clock.monotonic()
+        return None if self.deadline is None else self.deadline - self._now()
 
     def timings(self) -> Timings:
         """TTFT from this attempt's sending, TPOT over the tokens after the first, total over the call."""
-        now = self.clock.monotonic()
+        now = self._now()
         ttft = None if self._first_content is None else self._first_content - self._attempt_started
         tokens = self.decoder.usage.output
         tpot = None

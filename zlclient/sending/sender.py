@@ -165,7 +165,7 @@ class Sender:
 
 def drain(call: Call, chunks: Iterator[bytes | Json]) -> None:
     """Read a complete answer's connection to its end, briefly; a failure here loses nothing but the connection."""
-    call.limit.at = call.clock.monotonic() + DRAIN
+    call.grant(DRAIN)
     try:
         for _ in chunks:
             pass
@@ -239,7 +239,7 @@ class AsyncSender:
 
 async def adrain(call: Call, chunks: AsyncIterator[bytes | Json], bound: Bound) -> None:
     """As `drain`."""
-    call.limit.at = call.clock.monotonic() + DRAIN
+    call.grant(DRAIN)
     bound.move()
     try:
         async for _ in chunks:

@@ -8,7 +8,7 @@ transport or hides is removed from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import InputError
@@ -25,8 +25,17 @@ Json = Mapping[str, Any]
 Mode = Literal["standard", "strict", "minimal", "naive", "off"]
 
 
-def shape(request: Request, settings: Settings) -> tuple[Request, tuple[Adjustment, ...]]:
-    """`request` cleaned and tagged, with a note of each change.
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A request's texts, clean and tagged; everything else is the request's own."""
+
+    request: Request
+    system: str | tuple[Json, ...] | None
+    messages: tuple[Json, ...]
+
+
+def shape(request: Request, settings: Settings) -> tuple[Shaped, tuple[Adjustment, ...]]:
+    """`request`'s texts cleaned and tagged, with a note of each change.
 
     Raises:
         InputError: nothing is left to answer, or the domain is unknown.
@@ -39,9 +48,7 @@ def shape(request: Request, settings: Settings) -> tuple[Request, tuple[Adjustme
         messages, note = tag_messages(messages, find_domain(name, settings.domains))
         if note is not None:
             cleaner.notes.append(note)
-    if messages is request.messages and system is request.system:
-        return request, ()
-    return replace(request, messages=messages, system=system), tuple(cleaner.notes)
+    return Shaped(request, system, messages), tuple(cleaner.notes)
 
 
 class _Cleaner:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..request import Request
     from ..routing.routes import Route
     from ..settings import Settings
+    from .shape import Shaped
 
 Json = Mapping[str, Any]
 
@@ -49,16 +50,16 @@ class _Notes:
 
 
 def tune(
-    request: Request, route: Route, settings: Settings, rejected: frozenset[str] = frozenset()
+    shaped: Shaped, route: Route, settings: Settings, rejected: frozenset[str] = frozenset()
 ) -> tuple[Tuned, tuple[Adjustment, ...]]:
-    """`request` with what `route`'s model accepts; `rejected` names parameters it is known to refuse.
+    """`shaped` with what `route`'s model accepts; `rejected` names parameters it is known to refuse.
 
     Raises:
         InputError: under strict, an explicit option that the model rejects; always, a shape no version accepts.
     """
-    strict = settings.strict if request.strict is None else request.strict
-    notes = _Notes(strict)
-    system = _anchored(request, route, settings, notes)
+    request = shaped.request
+    notes = _Notes(settings.strict if request.strict is None else request.strict)
+    system = _anchored(shaped, route, settings, notes)
     effort = _effort(request, route, settings, notes, rejected)
     version, temperature = _sampling(request, route, settings, notes, rejected, effort)
     schema, name = None, "output"
@@ -66,16 +67,17 @@ def tune(
         name = request.output.__name__
         schema = strict_schema(request.output, all_required=route.provider.kind == "openai")
         if not route.model.structured_output or "response_format" in rejected or "output_config" in rejected:
-            instruction = SCHEMA_INSTRUCTION[language_of(_first_text(request))] + _compact(schema)
+            instruction = SCHEMA_INSTRUCTION[language_of(_first_text(shaped.messages))] + _compact(schema)
             system = _append(system, instruction)
             notes.add("output", "schema", "instruction", f"{route.model.id} takes no structured output")
             schema = None
     tuned = Tuned(
         request=request,
+        shaped_system=shaped.system,
         route=route,
         version=version,
         system=system,
-        messages=_accepted_messages(request.messages, route, version, notes),
+        messages=_accepted_messages(shaped.messages, route, version, notes),
         max_tokens=_max_tokens(request, route, settings, notes),
         max_tokens_param=_max_tokens_param(route, rejected, notes),
         temperature=temperature,
@@ -90,16 +92,17 @@ def tune(
     return tuned, tuple(notes.found)
 
 
-def bounds(request: Request, settings: Settings, size: int) -> Bounds:
+def bounds(tuned: Tuned, settings: Settings, size: int) -> Bounds:
     """The time limits of a call whose body has `size` bytes; long prompts get a longer first-event bound."""
+    request = tuned.request
     timeout = settings.timeout if request.timeout is None else request.timeout
     silence = None if timeout == OFF else float(timeout)
     first = silence
     if silence is not None and request.timeout is None and size > _LONG_ENOUGH_TO_COUNT:
         from .tokens import estimate_tokens
 
-        texts = "".join(texts_of(request.messages)) + system_text(request.system)
-        extra = (estimate_tokens(texts) - LONG_PROMPT_TOKENS) / TOKENS_PER_SECOND
+        texts = "".join(texts_of(tuned.messages)) + system_text(tuned.system)
+        extra = (estimate_tokens(texts, tuned.route.model.id) - LONG_PROMPT_TOKENS) / TOKENS_PER_SECOND
         first = silence + max(0.0, extra)
     return Bounds(
         first_event=first,
@@ -130,24 +133,25 @@ def texts_of(messages: tuple[Json, ...]) -> list[str]:
     return texts
 
 
-def _first_text(request: Request) -> str:
-    return next((text for text in texts_of(request.messages) if text), "")
+def _first_text(messages: tuple[Json, ...]) -> str:
+    return next((text for text in texts_of(messages) if text), "")
 
 
-def _anchored(request: Request, route: Route, settings: Settings, notes: _Notes) -> str | tuple[Json, ...] | None:
+def _anchored(shaped: Shaped, route: Route, settings: Settings, notes: _Notes) -> str | tuple[Json, ...] | None:
+    request = shaped.request
     names = list(settings.anchors if request.anchors is None else request.anchors)
     if route.options is not None and route.options.anchors is not None and request.anchors is None:
         names = list(route.options.anchors)
     reinforce = settings.reinforce if request.reinforce is None else request.reinforce
-    text = system_text(request.system)
+    text = system_text(shaped.system)
     if reinforce and text:
         share = anchor_density(text).share
         if share < settings.density_threshold:
             names.append("reinforce")
             notes.add("density", f"{share:.0%}", None, f"under {settings.density_threshold:.0%} structured lines")
     if not names:
-        return request.system
-    system, added = add_snippets(request.system, names, language_of(text or _first_text(request)))
+        return shaped.system
+    system, added = add_snippets(shaped.system, names, language_of(text or _first_text(shaped.messages)))
     notes.found.extend(added)
     return system
 
