@@ -167,6 +167,11 @@ def postgres_server(server_folder: Path) -> Iterator[PostgresServer]:
     server.kill()
 
 
+@pytest.fixture
+def proxy_to() -> Callable[[int], Proxy]:
+    return Proxy
+
+
 @pytest.fixture(params=["sqlite", "redis", "postgresql"])
 def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty store that many processes can share."""

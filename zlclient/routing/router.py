@@ -282,9 +282,11 @@ class Router:
         )
 
     def _publisher(self, name: str, arm: str) -> Callable[[float], None]:
+        openings, wake = self._openings, self._wake  # not self: a cycle would keep a forgotten router alive
+
         def publish(until: float) -> None:
-            self._openings[name, arm] = until
-            self._wake.set()
+            openings[name, arm] = until
+            wake.set()
 
         return publish
 
@@ -307,13 +309,13 @@ class Router:
 
     def _configure(self) -> None:
         rollouts = self.rollouts
+        self._openings: dict[tuple[str, str], float] = {}
         self._breakers = {
             (name, arm): Breaker(rollout.breaker, self._clock, self._publisher(name, arm))
             for name, rollout in rollouts.items()
             if rollout.breaker
             for arm in rollout.treatments
         }
-        self._openings: dict[tuple[str, str], float] = {}
         self._budgets = {name: ShadowBudget(rollout.shadow) for name, rollout in rollouts.items() if rollout.shadow}
         self._judges = {name: Judge(rollout, self.store) for name, rollout in rollouts.items()}
         self._turns: dict[str, float] = {}
@@ -325,7 +327,9 @@ class Router:
             self._begin()
         with self._starting:
             if self._background and not self._running:
-                self._thread = Thread(target=_work, args=(ref(self), self._wake, self._stop), daemon=True)
+                self._thread = Thread(
+                    target=_work, args=(ref(self), self._wake, self._stop), name="zlclient-rollouts", daemon=True
+                )
                 self._thread.start()
             self._running = True
 

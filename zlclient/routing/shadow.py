@@ -63,7 +63,8 @@ class ShadowBudget:
         if place is None or place >= self._policy.share:
             return False
         with self._lock:
-            if self.left < self._policy.reserve:
+            # A hair below is floating point, not a spent budget.
+            if self.left < self._policy.reserve - 1e-9:
                 return False
             self._under_way += 1
             return True

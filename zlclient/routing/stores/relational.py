@@ -63,7 +63,7 @@ class RelationalStore(ABC):
 
     def create(self, transaction: Transaction) -> None:
         """Create what does not exist; processes that start together wait for one another."""
-        self._lock(transaction)
+        self._take_turn(transaction)
         serial = self._dialect.serial
         for statement in (
             "CREATE TABLE IF NOT EXISTS zlclient_states "
@@ -113,7 +113,7 @@ class RelationalStore(ABC):
     def write(self, records: Sequence[Record]) -> None:
         """See `Store`. Writers take turns, so that a reader's cursor never passes a record still to be committed."""
         with self.transaction(writes=True) as transaction:
-            self._lock(transaction)
+            self._take_turn(transaction)
             transaction.change(
                 "INSERT INTO zlclient_records (kind, name, key, body) VALUES (:kind, :name, :key, :body) "
                 "ON CONFLICT DO NOTHING",
@@ -162,6 +162,6 @@ class RelationalStore(ABC):
             {"name": event.name, "event": event.dump()},
         )
 
-    def _lock(self, transaction: Transaction) -> None:
+    def _take_turn(self, transaction: Transaction) -> None:
         if self._dialect.lock:
             transaction.rows(self._dialect.lock, {})

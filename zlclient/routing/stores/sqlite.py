@@ -9,30 +9,37 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import ref
 
 from . import StoreUnavailable
 from .relational import Dialect, Parameters, RelationalStore, Transaction
 
 _BUSY_SECONDS = 5.0
 
-# A connection must not be used, nor closed, in a forked child: closing could remove the parent's log under its feet.
-# Holding on to it is all that is safe.
-_inherited: list[sqlite3.Connection] = []
-
 
 class SqliteStore(RelationalStore):
-    """One connection a process, behind a lock. `path` is created, folder included, at the first use."""
+    """One connection a process, behind a lock. `path` is created, folder included, at the first use.
+
+    SQLite keeps its locks in the process's memory and the kernel does not pass them on to a forked child, so a
+    connection that lives through a fork can end in a deadlock or a damaged file. It is closed before every fork.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(Dialect(serial="INTEGER PRIMARY KEY AUTOINCREMENT", greatest="max"))
         self.path = path
-        self._lock_of = (os.getpid(), RLock())
+        self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
+        mine = ref(self)
+        os.register_at_fork(
+            before=lambda: _before_fork(mine()),
+            after_in_parent=lambda: _after_fork(mine()),
+            after_in_child=lambda: _after_fork(mine()),
+        )
 
     @contextmanager
     def transaction(self, *, writes: bool) -> Generator[Transaction]:
         """See `RelationalStore`."""
-        with self._own_lock():
+        with self.lock:
             try:
                 connection = self._connection or self._connect()
                 connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
@@ -48,20 +55,10 @@ class SqliteStore(RelationalStore):
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
-        with self._own_lock():
+        with self.lock:
             if self._connection:
                 self._connection.close()
                 self._connection = None
-
-    def _own_lock(self) -> RLock:
-        pid, lock = self._lock_of
-        if pid != os.getpid():
-            # After a fork another thread of the parent may hold the lock for ever.
-            if self._connection:
-                _inherited.append(self._connection)
-            self._connection, lock = None, RLock()
-            self._lock_of = (os.getpid(), lock)
-        return lock
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +75,18 @@ class SqliteStore(RelationalStore):
             raise
         self._connection = connection
         return connection
+
+
+def _before_fork(store: SqliteStore | None) -> None:
+    if store:
+        # Held over the fork, so that no other thread is inside SQLite while it happens.
+        store.lock.acquire()
+        store.close()
+
+
+def _after_fork(store: SqliteStore | None) -> None:
+    if store:
+        store.lock.release()
 
 
 class _Transaction:
