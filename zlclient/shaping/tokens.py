@@ -150,7 +150,7 @@ def weigh(text: str, family: Family) -> int:
         total = _weigh_ascii(data, family)
     else:
         data = text.encode("ascii", "replace") if len(text) >= RUN_LENGTH else b""
-        total = sum(_weigh_any(text[i : i + _CHUNK], family) for i in range(0, len(text), _CHUNK))
+        total = _weigh_any(text, family)
     for start, end in runs(data):
         total += max(0, UNIT * (end - start) - _weigh_ascii(data[start:end], family))
     return total
@@ -215,22 +215,26 @@ def _numpy_weights(family: Family) -> Any:
     return _numpy().frombuffer(weights(family), dtype="uint16")
 
 
+@cache
+def _ascii_table(family: Family) -> bytes:
+    return bytes([*weights(family)[:128], *[0] * 128])  # every ASCII weight fits a byte
+
+
 def weigh_each(text: str, family: Family) -> Any:
-    """Return the weight of each character, runs left out, as a numpy array or, without numpy, an array of shorts."""
+    """Return the weight of each character, runs left out: a writable numpy array or, without numpy, an array."""
     np = numpy_for(len(text))
     if np is None:
-        return array("H", map(weights(family).__getitem__, code_points(text)))
+        return array("H", map(weights(family).__getitem__, map(ord, text)))
     if text.isascii():
-        codes = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-    else:
-        codes = np.frombuffer(code_points(text), dtype=np.uint32)
-    return _numpy_weights(family)[codes]
+        return np.frombuffer(bytearray(text.encode("ascii").translate(_ascii_table(family))), dtype=np.uint8)
+    return _numpy_weights(family).take(np.frombuffer(code_points(text), dtype=np.uint32))
 
 
 def _weigh_any(text: str, family: Family) -> int:
     if numpy_for(len(text)) is None:
-        return sum(map(weights(family).__getitem__, code_points(text)))
-    return int(weigh_each(text, family).sum(dtype="int64"))
+        return sum(map(weights(family).__getitem__, map(ord, text)))
+    pieces = (text[i : i + _CHUNK] for i in range(0, len(text), _CHUNK))
+    return sum(int(weigh_each(piece, family).sum(dtype="int64")) for piece in pieces)
 
 
 @cache

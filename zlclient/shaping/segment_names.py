@@ -1,0 +1,99 @@
+"""What a segment is called: its path, and the names in its anchor."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import InputError
+from . import tokens
+from .segment_anchors import AnchorStyle, Place
+from .structure import Heading
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_MOST_PARTS = 99_999
+_LEAST_BODY = 8 * tokens.UNIT  # a budget that leaves less than this for text is refused
+
+
+class Naming:
+    """Names segments in one style within one budget; `whole` names text that stands under no heading."""
+
+    def __init__(self, style: AnchorStyle, family: tokens.Family, units: int, overlap_units: int, whole: str) -> None:
+        self.style = style
+        self._family: tokens.Family = family
+        self._whole = whole
+        self._around = "\n" + style.suffix
+        nameless = Place(_MOST_PARTS, (), (), (_MOST_PARTS, _MOST_PARTS))
+        bare = self._cost(style.write(nameless))
+        least = bare + overlap_units + _LEAST_BODY
+        if units < least:
+            needed = -(-least * tokens.MARGIN // tokens.UNIT)
+            raise InputError(
+                f"too small for an anchor, the overlap and a few words: use about {needed:.0f} or more",
+                where="max_tokens",
+            )
+        self._cap = max(bare, (units - overlap_units) // 3)
+
+    def anchor(self, place: Place) -> tuple[str, int]:
+        """Write the anchor; return it and what it costs with its line end and the style's suffix.
+
+        Names are shortened until it takes at most a third of the budget.
+        """
+        while True:
+            anchor = self.style.write(place)
+            units = self._cost(anchor)
+            if units <= self._cap or not (place.names or place.path):
+                return anchor, units
+            place = _shortened(place)
+
+    def _cost(self, anchor: str) -> int:
+        return tokens.weigh(anchor + self._around, self._family)
+
+    def of(self, first: tuple[Heading, ...], last: tuple[Heading, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the path and the anchor's names for a segment from one heading stack to another."""
+        common = 0
+        for a, b in zip(first, last, strict=False):
+            if a is not b:
+                break
+            common += 1
+        if common == len(last):  # one block, or a division and nothing below it
+            return tuple(h.label for h in last), self._names(last)
+        above = last[:common]
+        begins = first[common] if common < len(first) else last[common]
+        ends = last[common]
+        span = begins.label if begins is ends else _range(_short(begins), _short(ends))
+        return (*(h.label for h in above), span), (*self._titled(above), span)
+
+    def _names(self, stack: tuple[Heading, ...]) -> tuple[str, ...]:
+        if not stack:
+            return (self._whole,)
+        inner = stack[-1]
+        if inner.title:
+            return (inner.number, inner.title) if inner.number else (inner.title,)
+        return (*self._titled(stack[:-1]), inner.number)
+
+    def _titled(self, stack: tuple[Heading, ...]) -> tuple[str, ...]:
+        """Return number and title of the innermost heading that has a title: 第十三条 alone says too little."""
+        titled = next((h for h in reversed(stack) if h.title), None)
+        if titled is None:
+            return ()
+        return (titled.number, titled.title) if titled.number else (titled.title,)
+
+
+def _shortened(place: Place) -> Place:
+    """Halve the longest name, and leave names out once none can be shorter."""
+    longest = max((*place.names, *place.path), key=len)
+    if len(longest) <= 2:
+        return place._replace(names=(), path=())
+    shorter = longest[: len(longest) // 2].rstrip("…") + "…"
+    return place._replace(
+        names=tuple(shorter if name == longest else name for name in place.names),
+        path=tuple(shorter if name == longest else name for name in place.path),
+    )
+
+
+def _short(heading: Heading) -> str:
+    return heading.number or heading.title
+
+
+def _range(begin: str, end: str) -> str:
+    return f"{begin}至{end}" if _HAN.search(begin + end) else f"{begin}–{end}"
