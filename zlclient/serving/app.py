@@ -10,7 +10,6 @@ Plain ASGI, because a routing framework would take longer over a request than th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -78,8 +77,7 @@ class App:
                 raise ConnectionAbortedError("the answer asked for a broken connection")
         finally:
             gone.cancel()
-            with contextlib.suppress(ValueError):  # a worker thread may still be in the generator
-                response.close()
+            response.close()
 
     async def _stream(self, response: WireResponse, gone: asyncio.Future[None], send: Send, *, blocking: bool) -> bool:
         """Send the pieces until they end, the client goes, or (then True) a Drop."""

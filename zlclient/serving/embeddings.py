@@ -34,7 +34,7 @@ def create(call: Call) -> WireResponse:
     if not isinstance(name, str):
         raise missing("model")
     texts = _inputs(body.get("input"))
-    size = body.get("dimensions") or SIZES.get(name, 1536)
+    size = body.get("dimensions", SIZES.get(name, 1536))
     if not isinstance(size, int) or not 1 <= size <= 8192:
         raise invalid("Invalid 'dimensions': expected an integer between 1 and 8192.", "dimensions")
     packed = body.get("encoding_format") == "base64"

@@ -30,7 +30,6 @@ _ECHOED: dict[str, Any] = {
     "previous_response_id": None,
     "reasoning": {"effort": None, "summary": None},
     "service_tier": "default",
-    "store": True,
     "temperature": 1.0,
     "text": {"format": {"type": "text"}},
     "tool_choice": "auto",
@@ -159,7 +158,7 @@ class ResponseWriter:
         for piece in pieces(arguments):
             yield self._event("response.function_call_arguments.delta", **where, delta=piece)
         item |= {"arguments": arguments, "status": "completed"}
-        yield self._event("response.function_call_arguments.done", **where, name=call.name, arguments=arguments)
+        yield self._event("response.function_call_arguments.done", **where, arguments=arguments)
         yield self._event("response.output_item.done", output_index=self._at, item=item)
 
     def _close(self, status: str) -> Iterator[bytes]:

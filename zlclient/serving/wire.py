@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .responders.base import Pause
@@ -52,10 +53,11 @@ class WireResponse:
         return iter((self.body,)) if isinstance(self.body, bytes) else self.body
 
     def close(self) -> None:
-        """Give up an unread stream; safe to call twice."""
+        """Give up an unread stream; safe to call twice, and while a worker thread is still computing its next piece."""
         close = getattr(self.body, "close", None)
         if close is not None:
-            close()
+            with suppress(ValueError):  # a generator cannot be closed while it runs; it is collected after
+                close()
 
 
 STALL = Pause(math.inf)

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from .base import Ask, Event, Responder, Text, text_of
+from .base import Ask, Event, Responder, Text, Thinking, text_of
 from .reading import Language, Reading, language_of, read, sentences
 
 NOT_STATED: Mapping[Language, str] = {
@@ -27,6 +27,10 @@ NOT_STATED: Mapping[Language, str] = {
 PLAIN: Mapping[Language, str] = {
     "zh": "这是 zlclient 的离线应答器，没有模型在运行：请附上一段文本和问题。",
     "en": "This is zlclient's offline responder; no model is running. Give it a text with a question.",
+}
+THOUGHT: Mapping[Language, str] = {
+    "zh": "离线应答器只比对词语，没有推理。",
+    "en": "The offline responder compares words; it does not reason.",
 }
 DEFAULT_SENTENCES = 3
 # Of what the question is about, weighed by rarity, a sentence must share this much to count as its answer.
@@ -60,8 +64,9 @@ class OfflineResponder(Responder):
     name = "offline"
 
     def respond(self, ask: Ask) -> Iterable[Event]:
-        """One Text event."""
-        return (Text(answer(ask)),)
+        """One Text event, with a Thinking event before it where thinking is on."""
+        text = Text(answer(ask))
+        return (Thinking(THOUGHT[language_of(ask.question)]), text) if ask.thinking else (text,)
 
 
 def answer(ask: Ask) -> str:
