@@ -1,7 +1,9 @@
+import decimal
 import json
 import pickle
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,25 @@ def test_laws_copied_sentence_by_sentence_are_faithful(shared):
         if fact.verdict != "present"
     ]
     assert wrong == []
+
+
+def test_the_callers_decimal_context_does_not_matter():
+    answer, source = "约33.3%，38.7万辆，2/7，1,234.5678元", "三分之一，386,810辆，七分之二，1,234.5678元"
+    usual = check_fidelity(answer, source)
+    assert usual.ok
+    with decimal.localcontext() as context:
+        context.prec = 3
+        context.traps[decimal.Inexact] = context.traps[decimal.Rounded] = True
+        assert check_fidelity(answer, source) == usual
+
+
+def test_threads_share_an_index():
+    index = SourceIndex("交付386,810辆，张伟教授，2024年3月5日。" * 50)
+    answer = "交付386,811辆，张炜教授，2023年3月5日，约40万辆。"
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(pool.map(lambda _: check_fidelity(answer, index), range(32)))
+    assert all(report == reports[0] for report in reports)
+    assert reports[0].altered == 3
 
 
 HOSTILE_UNITS = [

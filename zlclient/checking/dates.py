@@ -92,7 +92,7 @@ _PATTERNS_DIGIT = tuple(
     map(
         re.compile,
         (
-            rf"(?P<year>{_YEAR_CN}){_S}年{_S}(?:第?{_S}(?P<quarter>[一二三四1-4])季度?|(?P<q>[QH][1-4])(?![A-Za-z0-9])|(?P<half>[上下])半年)",
+            rf"(?P<year>{_YEAR_CN}){_S}年{_S}(?:第?{_S}(?P<quarter>[一二三四1-4])季度?|(?P<q>Q[1-4]|H[12])(?![A-Za-z0-9])|(?P<half>[上下])半年)",
             r"(?P<year>[12][0-9]{3})[ ]?(?P<half>[上下])半年",
             rf"(?P<year>{_YEAR_CN}){_S}(?:财年|年)(?:代(?P<decade>)|度?)(?:{_S}(?P<month>{_TWO}){_S}月(?:份|(?:{_S}(?P<day>{_TWO}){_S}[日号])?))?",
             rf"(?P<short>[0-9]{{2}})年(?P<month>{_TWO})月(?:(?P<day>{_TWO})[日号])?",
@@ -100,7 +100,7 @@ _PATTERNS_DIGIT = tuple(
             r"20世纪(?P<nineteen>[1-9]0)年代",
             r"第?(?P<quarter>[一二三四1-4])季度",
             r"(?P<year>[12][0-9]{3})(?P<dash>[-/.])(?P<month>[0-9]{1,2})(?P=dash)(?P<day>[0-9]{1,2})(?![0-9]|[-/.][0-9])",
-            r"(?P<year>[12][0-9]{3})[-/ ]?(?P<q>[QH][1-4])(?![A-Za-z0-9])",
+            r"(?P<year>[12][0-9]{3})[-/ ]?(?P<q>Q[1-4]|H[12])(?![A-Za-z0-9])",
             r"(?P<year>[12][0-9]{3})(?:[-/](?P<month>0[1-9]|1[0-2])|/(?P<only>[1-9]))(?![0-9]|[-/.][0-9])",
             r"(?P<a>[0-9]{1,2})/(?P<b>[0-9]{1,2})/(?P<year>[12][0-9]{3})(?![0-9]|/[0-9])",
             rf"(?P<day>{_DAY_EN})[ ](?:of[ ])?(?P<name>{_MONTH})(?:,?[ ](?P<year>{_YEAR_EN}))?",
@@ -118,7 +118,8 @@ _PATTERNS_LETTER = tuple(
         (
             rf"(?P<name>{_MONTH})[ ](?P<day>{_DAY_EN})(?:,?[ ](?P<year>{_YEAR_EN}))?",
             rf"(?P<name>{_MONTH}),?[ ](?:of[ ])?(?P<year>{_YEAR_EN})",
-            r"(?P<q>[QH][1-4])(?:[ ,]{0,2}(?:of[ ])?(?:FY[ ]?)?(?P<year>[12][0-9]{3})(?![0-9A-Za-z]))?(?![0-9A-Za-z])",
+            r"(?P<q>Q[1-4]|H[12])"
+            r"(?:[ ,]{0,2}(?:of[ ])?(?:FY[ ]?)?(?P<year>[12][0-9]{3})(?![0-9A-Za-z]))?(?![0-9A-Za-z])",
             r"FY[ ]?(?P<year>[12][0-9]{3})(?![0-9A-Za-z])",
             r"(?P<word>(?i:first|second|third|fourth))[- ](?i:quarter)"
             r"(?:,?[ ](?:of[ ])?(?P<year>[12][0-9]{3})(?![0-9A-Za-z]))?",
@@ -129,7 +130,7 @@ _PATTERNS_HALF = (re.compile(r"(?P<half>[上下])半年"),)
 _YEAR_BARE = re.compile(r"(?:19|20)[0-9]{2}(?![0-9A-Za-z%‰]|[.,:/][0-9]|-[0-9])")
 # What can begin a date: cheap to search for, and it keeps every pattern anchored.
 _TRIGGER = re.compile(
-    rf"[0-9{DIGIT}十]|第(?=[一二三四1-4]季)|[上下](?=半年)|(?<![A-Za-z0-9])(?:[QH](?=[1-4])|FY(?=[ ]?[12])"
+    rf"[0-9{DIGIT}十]|第(?=[一二三四1-4]季)|[上下](?=半年)|(?<![A-Za-z0-9])(?:Q(?=[1-4])|H(?=[12])|FY(?=[ ]?[12])"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?=[a-z.]*,?[ ][0-9o])"
     r"|(?:[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth)(?=[- ][qQ]))"
 )
@@ -225,7 +226,7 @@ def _build(folded: str, match: re.Match[str]) -> Moment | None:
         return None
     if "year" in parts and not (year and 1000 <= year <= 2999):
         return None
-    return Moment(start, end, year, month, day, swapped=swapped)
+    return Moment(start, end, year, month, day, swapped=swapped) if year or month else None
 
 
 def _part(parts: dict[str, str]) -> str:
@@ -235,8 +236,7 @@ def _part(parts: dict[str, str]) -> str:
         return f"Q{_WORDS[parts['word'].lower()]}"
     if "half" in parts:
         return "H1" if parts["half"] == "上" else "H2"
-    q = parts.get("q", "")
-    return "" if q in ("H3", "H4") else q
+    return parts.get("q", "")
 
 
 def _clock(folded: str, start: int, end: int, parts: dict[str, str]) -> Moment | None:

@@ -178,8 +178,9 @@ class _Checker:
 
     def _elsewhere(self, ours: Quantity) -> _Found | None:
         """The value as an English word, a day or year of a date, or a bare number under a table's declared scale."""
-        if at := self.index.spelled(ours.value):
-            return _Found("present", *at)
+        for theirs in self.index.spelled(ours.value):
+            if same_amount(ours, theirs) and self._same_way(ours, theirs):
+                return _present(theirs)
         if ours.value == ours.value.to_integral_value() and ours.value < _YEARS_END:
             number = int(ours.value)
             word = self.folded[ours.end - 1]
@@ -187,7 +188,7 @@ class _Checker:
             if key and (moment := self.index.date(key)):
                 return _present(moment)
         for scale in self.index.scales if ours.value else ():
-            for theirs in self.index.with_value(ours.value / scale):
+            for theirs in self.index.with_value(EXACT.divide(ours.value, scale)):
                 if theirs.unit is None and self._same_way(ours, theirs):
                     return _present(theirs)
         return self._verbatim(ours) if self.folded[ours.start].isalpha() else None
@@ -213,7 +214,7 @@ class _Checker:
         hedge = bound(self.folded, ours)
         width = search_width(ours, hedge)
         factor = ours.unit.factor if ours.unit else Decimal(1)
-        for value, reach in dict.fromkeys(((ours.value, width), (ours.base, width * factor))):
+        for value, reach in dict.fromkeys(((ours.value, width), (ours.base, EXACT.multiply(width, factor)))):
             for theirs in self.index.near(value, reach):
                 if is_rounding(ours, theirs, hedge) and self._same_way(ours, theirs):
                     return theirs

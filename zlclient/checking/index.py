@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 
 from .dates import Moment, moments
 from .names import Name, proper_nouns
-from .numbers import Quantity, quantities
+from .numbers import Quantity, quantities, unit_after
 from .numerals import EXACT, spell_english
 from .text import fold, lower, share_of_cjk
 
@@ -33,9 +34,10 @@ _CLAUSE_END = re.compile(r"[。！？!?；;\n]")
 
 
 class SourceIndex:
-    """Numbers, dates and names of `source`, by value. Building it is linear in the length; it is never changed after.
+    """Numbers, dates and names of `source`, by value, for `check_fidelity(answer, index)` on many answers.
 
-    `index.check(answer)` is `check_fidelity(answer, index)` for many answers over one source.
+    Building it is linear in the length. What only a missing fact needs is computed at the first one. Threads may
+    share an index.
     """
 
     def __init__(self, source: str) -> None:
@@ -48,9 +50,6 @@ class SourceIndex:
         self._codes: dict[str, int] = {}
         self._by_date: dict[str, list[int]] = {}
         self._fill()
-
-    def __len__(self) -> int:
-        return len(self.text)
 
     def _dated(self) -> bytearray:
         """Set where a date stands; a bare year also counts as a number, so it stays unset."""
@@ -103,20 +102,19 @@ class SourceIndex:
         pairs = sorted((float(value), place) for value, places in self._by_value.items() for place in places)
         return [value for value, _ in pairs], [place for _, place in pairs]
 
-    def spelled(self, value: Decimal) -> tuple[int, int] | None:
-        """Where `value` stands in English words, such as "twenty-five"."""
-        if value != value.to_integral_value() or value >= 10**15:
-            return None
-        pattern = spell_english(int(value))
-        return self._whole_word(pattern) if pattern else None
+    def spelled(self, value: Decimal) -> Iterator[Quantity]:
+        """Places where `value` stands in English words, such as "twenty-five"."""
+        if value == value.to_integral_value() and value < 10**15 and (pattern := spell_english(int(value))):
+            for start, end in islice(self._whole_words(pattern), _MOST_PLACES):
+                unit_end, unit = unit_after(self.text, end)
+                yield Quantity(start, unit_end, value, Decimal(1), unit)
 
-    def _whole_word(self, pattern: str) -> tuple[int, int] | None:
+    def _whole_words(self, pattern: str) -> Iterator[tuple[int, int]]:
         # Boundaries are looked at after a hit: a pattern that begins with a literal is searched much faster.
         for match in re.finditer(pattern, self.lowered):
             start, end = match.span()
             if not (_joins(self.lowered, start - 1, match[0][0]) or _joins(self.lowered, end, match[0][-1])):
-                return start, end
-        return None
+                yield start, end
 
     @cached_property
     def scales(self) -> tuple[int, ...]:
@@ -136,7 +134,7 @@ class SourceIndex:
         if len(pieces) == 1 and not pieces[0].isascii():
             at = self.lowered.find(pieces[0])
             return None if at < 0 else (at, at + len(pieces[0]))
-        return self._whole_word(_BETWEEN.join(map(re.escape, pieces)))
+        return next(self._whole_words(_BETWEEN.join(map(re.escape, pieces))), None)
 
     # What a distorted fact may have been
 

@@ -53,10 +53,14 @@ def is_rounding(rounded: Quantity, exact: Quantity, bound: str = "") -> bool:
     for ours, theirs, step in comparable(rounded, exact):
         gap = EXACT.subtract(theirs, ours)
         if gap == 0 or (
-            _hedged(gap, ours, step, bound) if bound else abs(gap) * 2 <= step and _finer(exact, theirs, step)
+            _hedged(gap, ours, step, bound) if bound else _halved(gap, step) and _finer(exact, theirs, step)
         ):
             return True
     return False
+
+
+def _halved(gap: Decimal, step: Decimal) -> bool:
+    return EXACT.multiply(gap.copy_abs(), 2) <= step
 
 
 def is_misrounding(rounded: Quantity, exact: Quantity) -> bool:
@@ -64,15 +68,19 @@ def is_misrounding(rounded: Quantity, exact: Quantity) -> bool:
     if rounded.code or exact.code or rounded.step == 0 or len(rounded.value.normalize(EXACT).as_tuple().digits) < 3:
         return False
     return any(
-        abs(EXACT.subtract(theirs, ours)) < step and _finer(exact, theirs, step)
+        EXACT.subtract(theirs, ours).copy_abs() < step and _finer(exact, theirs, step)
         for ours, theirs, step in comparable(rounded, exact)
     )
 
 
 def _hedged(gap: Decimal, value: Decimal, step: Decimal, bound: str) -> bool:
     step = max(step, _placeholder_step(value))
-    low, high = {"over": (Decimal(0), step), "under": (-step, Decimal(0))}.get(bound, (-step / 2, step / 2))
-    return low <= gap <= high and abs(gap) <= _NEAR * value
+    size = gap.copy_abs()
+    if size > EXACT.multiply(_NEAR, value):
+        return False
+    if bound == "about":
+        return _halved(gap, step)
+    return size <= step and (gap >= 0) == (bound == "over")
 
 
 def _placeholder_step(value: Decimal) -> Decimal:

@@ -165,19 +165,22 @@ def _trimmed(folded: str, start: int, end: int) -> list[Name]:
         begins_sentence = begins_sentence and bool(words) and _plain(words[0][1]) in shapes.ordinary
     if not words or words[0][1][0].isdigit():
         return []
-    begin = words[0][0]
-    first = _plain(words[0][1])
-    if len(words) == 1 or (
-        len(words) == 2 and words[1][1][0].isdigit() and (begins_sentence or first in shapes.sections)
-    ):
-        if first in shapes.sections or first in shapes.acronyms or len(first) < 2:
-            return []
-        if begins_sentence and first[1:].islower():
-            return []
-        if len(words) == 2 and first[1:].islower():
-            return []
-    stop = words[-1][0] + len(words[-1][1])
+    if _says_nothing([word for _, word in words], begins_sentence=begins_sentence):
+        return []
+    begin, stop = words[0][0], words[-1][0] + len(words[-1][1])
     return [Name(begin, stop, "latin", words[1][0] - begin if begins_sentence and len(words) > 1 else 0)]
+
+
+def _says_nothing(words: list[str], *, begins_sentence: bool) -> bool:
+    """A lone capitalised word, or one with a number, whose capital has another reason than being a name."""
+    first, numbered = _plain(words[0]), len(words) == 2 and words[1][0].isdigit()
+    shapes = _shapes()
+    if len(words) > 1 and not (numbered and (begins_sentence or first in shapes.sections)):
+        return False
+    if first in shapes.sections or first in shapes.acronyms or len(first) < 2:
+        return True
+    # NOT and ALL are capitals for emphasis.
+    return first.capitalize() in shapes.ordinary or (first[1:].islower() and (begins_sentence or numbered))
 
 
 def _plain(word: str) -> str:

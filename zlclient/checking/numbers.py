@@ -54,6 +54,7 @@ _SCALES = {
     "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
 }  # fmt: skip
 _SCALE = re.compile(r"(?:[ -]?(?i:thousand|million|billion|trillion|mn|mln|bn|tn)|[kKMBmbtT])(?![A-Za-z0-9])")
+_SCALE_STARTS = frozenset(" -kKmMbBtT")
 # 5m may be metres, and 20b or 3T a name; with a currency in front they are millions, billions and trillions.
 _ONLY_MONEY = frozenset("mbtT")
 _RANGE = re.compile(r"[ ]?(?:[-~–—至到]|to)[ ]?\Z")
@@ -109,42 +110,56 @@ def _has_sign_before(folded: str, start: int) -> bool:
 
 
 def _read(folded: str, token: re.Match[str], previous_end: int) -> tuple[Quantity | None, int]:
+    """The quantity of one token and the scale it was written with (万, million), which a range passes on."""
     start, end = token.span()
-    if token["code"] and not _is_amount(folded, token):
+    kind = token.lastgroup
+    if kind == "code" and not _is_amount(folded, token):
         return Quantity(start, end, _ONE, _ONE, code=re.sub(r"[- ]", "", token["code"])), 1
     begin, currency = _currency_before(folded, start)
     begin, sign = _sign_before(folded, begin, previous_end)
-    if token["per"]:
-        numeral = parse(token["share"]) if token["share"] != "百" else parse("一百")
-        if numeral is None:
-            return None, 1
-        factor = EXACT.divide(Decimal(100), _PER[token["per"][0]])
-        unit = lexicon.units().after["%"]
-        value, step = EXACT.multiply(numeral.value, factor), EXACT.multiply(numeral.step, factor)
-        return Quantity(begin, end, value, step, unit, sign), 1
+    if kind == "share":
+        return _percentage(begin, token, sign), 1
     run = token["number"] or token["code"]
     if _is_code(run):
         return Quantity(start, end, _ONE, _ONE, code=run), 1
-    numeral = parse(run)
-    if numeral is None or folded[end : end + 1] == "几":
-        return None, 1
-    if token["of"] or token["over"]:
+    if kind in ("of", "over"):
         if fraction := _fraction(begin, end, sign, run, token):
             return fraction, 1
         end = token.end("number")  # a blood pressure of 160/95 is two numbers
-    end, scale = _scale_after(folded, end, currency) if run[-1].isdigit() and run.isascii() else (end, 1)
-    end, unit = _unit_after(folded, end, currency)
+    return _amount(folded, begin, end, run, sign, currency)
+
+
+def _amount(
+    folded: str, begin: int, end: int, run: str, sign: str, currency: Unit | None
+) -> tuple[Quantity | None, int]:
+    numeral = parse(run)
+    if numeral is None or folded[end : end + 1] == "几":
+        return None, 1
+    value, step = numeral
+    arabic = run.isascii()
+    end, scale = _scale_after(folded, end, currency) if arabic else (end, 1)
+    end, unit = unit_after(folded, end, currency)
     if unit is None and folded[end : end + 1].isascii() and folded[end : end + 1].isalpha():
         return None, 1  # 5G, 3D, 110105X
-    written_scale = scale if run.isascii() else _trailing_scale(run)
-    value, step = EXACT.multiply(numeral.value, scale), EXACT.multiply(numeral.step, scale)
-    return Quantity(begin, end, value, step, unit, sign), written_scale
+    if scale != 1:
+        value, step = EXACT.multiply(value, scale), EXACT.multiply(step, scale)
+    return Quantity(begin, end, value, step, unit, sign), scale if arabic else _trailing_scale(run)
+
+
+def _percentage(begin: int, token: re.Match[str], sign: str) -> Quantity | None:
+    """百分之五, 千分之三 and 百分之百, all in per cent."""
+    numeral = parse(token["share"] if token["share"] != "百" else "一百")
+    if numeral is None:
+        return None
+    factor = EXACT.divide(_PER["百"], _PER[token["per"][0]])
+    value, step = EXACT.multiply(numeral.value, factor), EXACT.multiply(numeral.step, factor)
+    return Quantity(begin, token.end(), value, step, lexicon.units().after["%"], sign)
 
 
 def _is_amount(folded: str, token: re.Match[str]) -> bool:
     """Eleven digits that look like a mobile number, and are one of something: 13000000000辆."""
     run = token["code"]
-    return run.isdigit() and (run.endswith("000000") or _unit_after(folded, token.end(), None)[1] is not None)
+    return run.isdigit() and (run.endswith("000000") or unit_after(folded, token.end())[1] is not None)
 
 
 def _is_code(run: str) -> bool:
@@ -177,6 +192,8 @@ _CURRENCY_ENDS = frozenset("$¥€£ BDYRP币")
 
 def _sign_before(folded: str, start: int, previous_end: int) -> tuple[int, str]:
     before = folded[start - 1 : start] if start else ""
+    if before not in _SIGN_ENDS:
+        return start, ""
     if before == "负" or (before == "+" and start > 0):
         return start - 1, "-" if before == "负" else "+"
     if before == "下" and folded[start - 2 : start] == "零下":
@@ -191,12 +208,13 @@ def _sign_before(folded: str, start: int, previous_end: int) -> tuple[int, str]:
     return start, ""
 
 
+_SIGN_ENDS = frozenset("负+下 -")
 _MINUS_WORD = re.compile(r"(?i:\b(?:minus|negative))[ ]\Z")
 _JOINED = frozenset(")%]}'\"”’」-年月日号元万亿千百")
 
 
 def _scale_after(folded: str, end: int, currency: Unit | None) -> tuple[int, int]:
-    if not (match := _SCALE.match(folded, end)):
+    if folded[end : end + 1] not in _SCALE_STARTS or not (match := _SCALE.match(folded, end)):
         return end, 1
     word = match[0].lstrip(" -")
     if word in _ONLY_MONEY and currency is None:
@@ -204,7 +222,8 @@ def _scale_after(folded: str, end: int, currency: Unit | None) -> tuple[int, int
     return match.end(), _SCALES[word.lower()]
 
 
-def _unit_after(folded: str, end: int, currency: Unit | None) -> tuple[int, Unit | None]:
+def unit_after(folded: str, end: int, currency: Unit | None = None) -> tuple[int, Unit | None]:
+    """Where the unit behind a number ends, and the unit; a currency in front of it stays, whatever follows."""
     units = lexicon.units()
     at = end + 1 if folded[end : end + 1] in ("余", "多", "来", "+") else end
     gap = folded[at : at + 1]
@@ -247,7 +266,7 @@ def english_quantities(lowered: str) -> list[Quantity]:
         value = parse_english(match[0])
         if value is None:
             continue
-        end, unit = _unit_after(lowered, match.end(), None)
+        end, unit = unit_after(lowered, match.end())
         if value >= 10 or (unit is not None and unit.dimension not in (None, "count")):
             step = next((Decimal(scale) for word, scale in _SCALES.items() if match[0].endswith(" " + word)), _ONE)
             found.append(Quantity(match.start(), end, Decimal(value), step, unit))

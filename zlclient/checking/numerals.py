@@ -129,7 +129,7 @@ class _Places:
         last = self.tokens[-1]
         lone = len(last) == 1 and self.last_place >= 100 and literal != 0
         if lone:
-            self.step = Decimal(self.last_place) / 10
+            self.step = EXACT.divide(Decimal(self.last_place), 10)
             literal = EXACT.multiply(literal, self.step)
         self.section = EXACT.add(self.section, literal)
 
