@@ -12,9 +12,9 @@ from .jinja_scope import undeclared_names
 from .parts import Tag
 from .segments import Fence, Marks, Site
 
-# No template can spell these names.
+# No template can spell the filters' names; the variable's becomes one of Python's and so must look like one.
 EMIT, TICK, CONCAT = "\0emit", "\0tick", "\0concat"
-_CAPTURE = "\0capture"
+_CAPTURE = "zlclient__captured"
 
 
 def mark_outputs(tree: nodes.Template, text: str, tags: list[Tag], marks: Marks) -> None:
