@@ -18,6 +18,7 @@ from .source import parse_source
 from .upgrade import upgrade_data
 
 _TOP = ("name", "displayName", "description", "metadata", "model", "inputs", "outputs", "tools", "template")
+_USED = ("name", "model", "inputs", "outputs", "tools", "template")
 
 
 def load_agent(
@@ -39,16 +40,21 @@ def load_agent(
 def agent_of(
     source: PromptSource, *, root: Path | None, env: Mapping[str, str], connections: bool = True
 ) -> dict[str, Any]:
-    """`load_agent` of a parsed file; without `connections` what only another client would use stays unresolved."""
+    """`load_agent` of a parsed file; without `connections` these are left out, and metadata is left as it is written.
+
+    A variable or a sample file that only another client would read need not be there then.
+    """
     fatal = next((problem for problem in source.problems if problem.code != "yaml-duplicate-key"), None)
     if fatal and (fatal.code.startswith(("yaml", "front-matter"))):
         line = source.line_col(fatal.start)[0]
         raise ConfigError(f"invalid frontmatter: {fatal.message}", file=source.path, line=line)
     front = source.front
     data = upgrade_data(front.data) if front and source.revision == 1 else dict(front.data) if front else {}
+    as_written: dict[str, Any] = {}
     if not connections:
-        data = _without_connections(data)
-    data = References(env, root, source.path).resolve(data)
+        as_written = {key: value for key, value in data.items() if key not in _USED}
+        data = _without_connections({key: value for key, value in data.items() if key in _USED})
+    data = as_written | References(env, root, source.path).resolve(data)
     line = _line_of(source, front)
     agent: dict[str, Any] = {"kind": "prompt"}
     agent |= {key: data[key] for key in _TOP if data.get(key) is not None and key not in ("inputs", "outputs")}

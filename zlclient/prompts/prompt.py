@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SanitizeMode = Literal["standard", "strict", "minimal", "naive", "off"]
 _MEDIA = frozenset(["image", "file", "audio"])
 _WHOLE = ("prompty", "jinja", "markdown", "text", "dotprompt")
+_OTHER_FILES = (["include"], ["extends"], ["import"], ["from"])
 _LARGEST_FILE = 2_000_000
 
 
@@ -140,6 +141,7 @@ class Prompt:
 
     def _check(self) -> None:
         source = self.source
+        chat_options(self.agent, source.path)
         if not source.parts and not source.problems:
             raise ConfigError("holds no prompt text", file=source.path)
         problem = next((found for found in source.problems if found.code != "yaml-duplicate-key"), None)
@@ -155,7 +157,6 @@ class Prompt:
                 problem_text = f"a {spec.kind} is put in whole, with {{{{ {variable.name} }}}}"
                 line = source.line_col(variable.start)[0]
                 raise ConfigError(problem_text, key=f"inputs.{variable.name}", file=source.path, line=line)
-        chat_options(self.agent, source.path)
 
     def render(self, **values: Any) -> Rendered:
         """The messages and options for these values.
@@ -167,8 +168,7 @@ class Prompt:
             RenderLimitExceeded: the output or the work is more than `limits` allow.
             ConfigError: the template reaches for what the sandbox does not give.
         """
-        used = (*self.source.names, "history") if self.source.format == "dotprompt" else self.source.names
-        checked = check_values(self.inputs, used, values, self.source.path)
+        checked = check_values(self.inputs, self._used(values), values, self.source.path)
         cleaned, changed = self._clean(checked, values)
         threads, media = self._placeholders(cleaned)
         segments = self._segments(cleaned)
@@ -205,6 +205,16 @@ class Prompt:
     def upgrade(self) -> str:
         """The file's text in the second .prompty format; text that needs no change comes back as it is."""
         return upgrade_text(self.source)
+
+    def _used(self, values: Mapping[str, Any]) -> Sequence[str]:
+        """Names the template may use without declaring them; files it includes may use any."""
+        source = self.source
+        opened = (
+            part.text[tag.inner.start : tag.inner.end].split(None, 1) for part in source.parts for tag in part.tags
+        )
+        if not self.inputs and any(word[:1] in _OTHER_FILES for word in opened):
+            return list(values)
+        return (*source.names, "history") if source.format == "dotprompt" else source.names
 
     def _is_trusted(self, name: str, values: Mapping[str, Any]) -> bool:
         # A default is the author's own text.
@@ -287,7 +297,8 @@ def _role_line(part: Part, template: TemplateText) -> RoleLine | None:
 
 def _other_agent(source: PromptSource) -> dict[str, Any]:
     """Front matter of dotprompt, and the document of YAML formats, in .prompty's shape."""
-    data: dict[str, Any] = source.front.data if source.front else cast("dict[str, Any]", source.data)
+    document: Any = source.front.data if source.front else source.data
+    data = cast("dict[str, Any]", document) if isinstance(document, Mapping) else {}
     found: Any = data.get("config") or data.get("modelParameters") or {}
     config = cast("dict[str, Any]", found) if isinstance(found, Mapping) else {}
     names = {"temperature": "temperature", "topP": "topP", "topK": "topK", "stopSequences": "stopSequences"}
