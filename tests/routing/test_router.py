@@ -309,12 +309,13 @@ def test_eight_processes_advance_once(shared_url):
     barrier, done = FORK.Barrier(8), FORK.Queue()
 
     def serve(number: int) -> None:
-        router = Router(plans(advance="auto", interval=0.0), open_store(shared_url), background=False)
-        router.step()
+        writer = Router(plans(), open_store(shared_url), background=False)
+        writer.step()
         for i in range(200):
-            decision = router.assign("bot", unit=f"u{number}-{i}")
-            router.record(decision, f"r{number}-{i}")
-        router.flush()
+            decision = writer.assign("bot", unit=f"u{number}-{i}")
+            writer.record(decision, f"r{number}-{i}")
+        writer.close()
+        router = Router(plans(advance="auto", interval=0.0), open_store(shared_url), background=False)
         barrier.wait()
 
         def advanced() -> bool:
@@ -323,7 +324,7 @@ def test_eight_processes_advance_once(shared_url):
             return state is not None and state.stage == 1
 
         until(advanced, 10.0)
-        done.put(router.counts.written)
+        done.put(writer.counts.written)
         router.close()
 
     processes = [FORK.Process(target=serve, args=(number,)) for number in range(8)]
