@@ -85,13 +85,14 @@ class _Base:
         return corridor.prepare(request, self.settings, self._clock.today(), self._rejections, route)
 
     def _plan(self, request: Request) -> Plan:
+        began = self._clock.monotonic()
         first = self._prepare(request)
         for note in first.adjustments:
             if note.rule == "lifecycle":
                 warnings.warn(note.reason, ModelRetirementWarning, stacklevel=5)
         routes = self.settings.fallback if request.fallback is None else request.fallback
         fallbacks = [partial(self._fallback, request, route) for route in routes]
-        return Plan(self._target(first), fallbacks, self._amend)
+        return Plan(began, self._target(first), fallbacks, self._amend)
 
     def _target(self, prepared: Prepared) -> Target:
         return Target(prepared, self._provider(prepared), corridor.wire_of(prepared.route.provider.kind))

@@ -110,7 +110,8 @@ def read_file(path: Path, table: tuple[str, ...] = ()) -> Source:
         raise ConfigError("is not UTF-8", file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        raise ConfigError(f"is not TOML: {error}", file=str(path), line=int(found[1]) if found else None) from None
+        line = int(found[1]) if found else text.count("\n") + 1  # "at end of document"
+        raise ConfigError(f"is not TOML: {error}", file=str(path), line=line) from None
     for part in table:
         data = data.get(part, {})
     lines = key_lines(text, prefix=".".join(table))

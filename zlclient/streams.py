@@ -32,7 +32,7 @@ class Stream:
     def __init__(self, opened: Opened, finish: Callable[[Call], Reply]) -> None:
         self._opened, self._finish = opened, finish
         self._reply: Reply | None = None
-        self._events = self._read()
+        self._events = _read(opened)
 
     def __iter__(self) -> Iterator[str]:
         for event in self._events:
@@ -42,25 +42,6 @@ class Stream:
     def events(self) -> Iterator[StreamEvent]:
         """Every event that was not read yet."""
         return self._events
-
-    def _read(self) -> Iterator[StreamEvent]:
-        opened = self._opened
-        call, chunks = opened.call, opened.chunks
-        yield from opened.events
-        while not call.finished:
-            try:
-                with limited(call.limit):
-                    chunk = next(chunks, None)
-                events = call.ended() if chunk is None else call.received(chunk)
-                if call.finished:
-                    with limited(call.limit):
-                        drain(call, chunks)
-                    call.succeeded()
-                    opened.exchange.close()
-            except Failure as failure:
-                opened.exchange.close()
-                raise call.failed(failure) from failure.__cause__
-            yield from events
 
     @property
     def reply(self) -> Reply:
@@ -93,7 +74,7 @@ class AsyncStream:
     def __init__(self, opened: AsyncOpened, finish: Callable[[Call], Reply]) -> None:
         self._opened, self._finish = opened, finish
         self._reply: Reply | None = None
-        self._events = self._read()
+        self._events = _aread(opened)
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for event in self._events:
@@ -103,27 +84,6 @@ class AsyncStream:
     def events(self) -> AsyncIterator[StreamEvent]:
         """Every event that was not read yet."""
         return self._events
-
-    async def _read(self) -> AsyncIterator[StreamEvent]:
-        opened = self._opened
-        call, chunks = opened.call, opened.chunks
-        for event in opened.events:
-            yield event
-        while not call.finished:
-            try:
-                async with Bound(call) as bound:
-                    chunk = await anext(chunks, None)
-                    events = call.ended() if chunk is None else call.received(chunk)
-                    if call.finished:
-                        await adrain(call, chunks, bound)
-                if call.finished:
-                    call.succeeded()
-                    await opened.exchange.aclose()
-            except Failure as failure:
-                await opened.exchange.aclose()
-                raise call.failed(failure) from failure.__cause__
-            for event in events:
-                yield event
 
     async def reply(self) -> Reply:
         """The whole answer; reads what was not read yet."""
@@ -147,3 +107,47 @@ class AsyncStream:
 
     async def __aexit__(self, *_: Any) -> None:
         await self.aclose()
+
+
+def _read(opened: Opened) -> Iterator[StreamEvent]:
+    """The rest of an answer. No method of Stream: a generator that held it would keep an abandoned one alive."""
+    call, chunks = opened.call, opened.chunks
+    yield from opened.events
+    while not call.finished:
+        call.resume()
+        try:
+            with limited(call.limit):
+                chunk = next(chunks, None)
+            events = call.ended() if chunk is None else call.received(chunk)
+            if call.finished:
+                with limited(call.limit):
+                    drain(call, chunks)
+                call.complete()
+                opened.exchange.close()
+        except Failure as failure:
+            opened.exchange.close()
+            raise call.failed(failure) from failure.__cause__
+        yield from events
+
+
+async def _aread(opened: AsyncOpened) -> AsyncIterator[StreamEvent]:
+    """As `_read`."""
+    call, chunks = opened.call, opened.chunks
+    for event in opened.events:
+        yield event
+    while not call.finished:
+        call.resume()
+        try:
+            async with Bound(call) as bound:
+                chunk = await anext(chunks, None)
+                events = call.ended() if chunk is None else call.received(chunk)
+                if call.finished:
+                    await adrain(call, chunks, bound)
+            if call.finished:
+                call.complete()
+                await opened.exchange.aclose()
+        except Failure as failure:
+            await opened.exchange.aclose()
+            raise call.failed(failure) from failure.__cause__
+        for event in events:
+            yield event

@@ -227,8 +227,9 @@ class AnthropicDecoder:
         return "".join(self._texts)
 
     def content(self) -> tuple[Json, ...]:
-        """The blocks so far, in order."""
-        return tuple(_block_of(self._blocks[index]) for index in sorted(self._blocks))
+        """The blocks so far, in order. Empty text is left out: the API gives such blocks and rejects them later."""
+        blocks = (_block_of(self._blocks[index]) for index in sorted(self._blocks))
+        return tuple(block for block in blocks if block["type"] != "text" or block["text"])
 
 
 def _block_of(block: dict[str, Any]) -> Json:

@@ -52,9 +52,9 @@ class Call:
         "wire",
     )
 
-    def __init__(self, clock: Clock, deadline: float | None) -> None:
+    def __init__(self, clock: Clock, deadline: float | None, started: float) -> None:
         self._now = clock.monotonic
-        self.started = self._now()
+        self.started = started
         self.deadline = None if deadline is None else self.started + deadline
         self.limit = Limit(self._now)
         self.attempts: list[Attempt] = []
@@ -121,12 +121,10 @@ class Call:
                 return
 
     def ended(self) -> list[StreamEvent]:
-        """The body ended. Raises Failure unless the answer is whole and has content."""
+        """The body ended. Raises Failure unless the answer is whole."""
         events = self.decoder.end() if self._whole is None else self._read_whole(self._whole)
         if not self.decoder.complete:
             raise Failure(ConnectFailed, "the stream ended before the answer did")
-        if not self.delivered and not self.decoder.content():
-            raise Failure(EmptyAnswer, f"the answer has no content (stop reason {self.decoder.stop_reason})")
         return events
 
     def _read_whole(self, raw: bytes) -> list[StreamEvent]:
@@ -140,8 +138,10 @@ class Call:
         self._seen(events, self._now())
         return events
 
-    def succeeded(self) -> None:
-        """Note the attempt that brought the answer."""
+    def complete(self) -> None:
+        """The answer is whole: note the attempt. Raises Failure if it has no content."""
+        if not self.delivered and not self.decoder.content():
+            raise Failure(EmptyAnswer, f"the answer has no content (stop reason {self.decoder.stop_reason})")
         self._note(None, None)
 
     def failed(self, failure: Failure) -> SendError:
@@ -191,6 +191,10 @@ class Call:
                 retry_after=failure.retry_after if failure is not None else None,
             )
         )
+
+    def resume(self) -> None:
+        """The reader asks for more: its own slowness is no silence of the server's."""
+        self._bound(self.prepared.bounds.silence, self._now())
 
     def grant(self, seconds: float) -> None:
         """Allow `seconds` more, whatever the bounds say: the answer is complete and its connection ends."""

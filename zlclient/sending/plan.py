@@ -25,9 +25,10 @@ class Target:
 class Plan:
     """The routes to try in order, each prepared when its turn comes; the first is prepared already.
 
-    `amend` gives the same request without what the server just refused, or None; it never counts as a retry.
+    `began` is when the call did, on the client's clock. `amend` gives the same request without what the server just refused, or None; it never counts as a retry.
     """
 
+    began: float
     first: Target
     fallbacks: Sequence[Callable[[], Target | None]]
     amend: Callable[[Target, SendError], Target | None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, Retrying
 
-from ..errors import SendError, Timeout
+from ..errors import RateLimited, SendError, Timeout
 from ..providers.failure import Failure
 from ..providers.limit import limited
 from .call import Call
@@ -88,7 +88,8 @@ class _Tries:
 def _next_route(call: Call, error: SendError, fallbacks: Iterator[Callable[[], Target | None]]) -> Target | None:
     """The next fallback worth trying after `error`; None to give up."""
     left = call.left()
-    if not is_unavailable(error) or (left is not None and left <= 0):
+    split = isinstance(error, RateLimited) and call.prepared.bounds.on_rate_limit == "split"
+    if split or not is_unavailable(error) or (left is not None and left <= 0):
         return None
     for make in fallbacks:
         target = make()
@@ -109,7 +110,7 @@ class Sender:
         Raises:
             SendError: every route failed; its `attempts` list all of them.
         """
-        call = Call(self._clock, plan.first.prepared.bounds.deadline)
+        call = Call(self._clock, plan.first.prepared.bounds.deadline, plan.began)
         fallbacks = iter(plan.fallbacks)
         target: Target | None = plan.first
         while True:
@@ -151,8 +152,7 @@ class Sender:
                 else:
                     events += call.ended()
                 if call.finished:
-                    call.ended()
-                    call.succeeded()
+                    call.complete()
                     exchange.close()
                 return Opened(call, events, exchange, chunks)
         except BaseException as error:
@@ -181,7 +181,7 @@ class AsyncSender:
 
     async def send(self, plan: Plan, *, whole: bool) -> AsyncOpened:
         """As `Sender.send`."""
-        call = Call(self._clock, plan.first.prepared.bounds.deadline)
+        call = Call(self._clock, plan.first.prepared.bounds.deadline, plan.began)
         fallbacks = iter(plan.fallbacks)
         target: Target | None = plan.first
         while True:
@@ -225,8 +225,7 @@ class AsyncSender:
                 else:
                     events += call.ended()
             if call.finished:
-                call.ended()
-                call.succeeded()
+                call.complete()
                 await exchange.aclose()
             return AsyncOpened(call, events, exchange, chunks)
         except BaseException as error:
