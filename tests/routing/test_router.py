@@ -309,7 +309,7 @@ def test_eight_processes_advance_once(shared_url):
     barrier, done = FORK.Barrier(8), FORK.Queue()
 
     def serve(number: int) -> None:
-        writer = Router(plans(), open_store(shared_url), background=False)
+        writer = Router(plans(interval=0.0), open_store(shared_url), background=False)
         writer.step()
         for i in range(200):
             decision = writer.assign("bot", unit=f"u{number}-{i}")
