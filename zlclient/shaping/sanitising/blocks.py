@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import code_points
-from .code_points import RTL
+from .code_points import RTL, policy
 
 BLOCK = 1 << 16  # characters
+RTL_BIT = 0x80  # beside rule numbers, which stay below it
 REACH = 2  # characters before a place that may matter there; one after it may
 
 Octets = NDArray[np.uint8]
@@ -49,22 +50,23 @@ def has_controls(window: str) -> bool:
     return outside != np.count_nonzero(octets == 0x0A) + np.count_nonzero(octets == 0x09)
 
 
-def has_rtl(text: str) -> bool:
-    """Whether any character is written from right to left."""
-    table = properties()
-    return any(
-        bool((table.take(points(window), mode="wrap") & RTL).any())
-        for _, window in windows(text)
-        if not window.isascii()
-    )
+@cache
+def classes(mode: str) -> Octets:
+    """The rule number of every code point in `mode`, plus RTL_BIT where it is written from right to left."""
+    number = np.frombuffer(policy(mode).number, np.uint8)
+    right_to_left = (properties() & RTL != 0) & (number == 0)
+    return number | (right_to_left * np.uint8(RTL_BIT))
 
 
-def has_loose_whitespace(text: str) -> bool:
-    """Whether a blank stands before a line feed, or three line feeds in a row."""
-    for _, window in windows(text):
-        at = points(window)
+def loose_whitespace(text: str) -> tuple[list[int], bool]:
+    """Offsets of the line feeds that follow a blank, and whether three line feeds stand in a row anywhere."""
+    ends: list[int] = []
+    blank_lines = False
+    for start, window in windows(text):
+        at = points(window)[:-1]
         feed = at == 0x0A
-        blank = (at == 0x20) | (at == 0x09)
-        if (blank[:-1] & feed[1:]).any() or (feed[:-2] & feed[1:-1] & feed[2:]).any():
-            return True
-    return False
+        loose = ((at == 0x20) | (at == 0x09))[1:-1] & feed[REACH:]
+        if loose.any():
+            ends += (np.flatnonzero(loose) + start).tolist()
+        blank_lines = blank_lines or bool((feed[:-2] & feed[1:-1] & feed[2:]).any())
+    return ends, blank_lines

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from zlclient.errors import ConfigError
@@ -56,21 +54,27 @@ class Policy:
     class answers at once, while a class that names the many astral ranges of the rules is walked range by range.
     """
 
+    mode: str
     number: bytes
     rules: tuple[Rule, ...]
     keep: tuple[str | None, ...]
     suspect: re.Pattern[str]
     safe: re.Pattern[str]
 
-    def replacement(self, number: int, character: str) -> str:
-        """What the rule writes in place of `character`, empty for a deletion."""
+    def written(self, number: int, text: str, at: int) -> str:
+        """What the rule writes in place of `text[at]`, empty for a deletion."""
         new = self.rules[number].replacement
-        return _cp1252(character) if new == "cp1252" else new
+        if new == "cp1252":
+            return text[at].encode("latin-1").decode("cp1252", "ignore")
+        return "" if text[at] == "\r" and text.startswith("\n", at + 1) else new
 
 
 @cache
 def _document() -> dict[str, Any]:
-    text = files(__package__).joinpath(_FILE).read_text("utf-8")
+    import tomllib
+    from importlib.resources import files
+
+    text = files("zlclient.shaping.sanitising").joinpath(_FILE).read_text("utf-8")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -125,17 +129,11 @@ def policy(mode: str) -> Policy:
         chosen.append(rule)
         keep.append(None if context == "never" else context)
     safe = _class([(run.start(), run.end() - 1) for run in re.finditer(rb"\x00+", number)])
-    return Policy(
-        bytes(number), tuple(chosen), tuple(keep), re.compile(f"[^{safe}]"), re.compile(f"[{safe}]*+")
-    )
+    return Policy(mode, bytes(number), tuple(chosen), tuple(keep), re.compile(f"[^{safe}]"), re.compile(f"[{safe}]*+"))
 
 
 def _class(ranges: Ranges) -> str:
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
-
-
-def _cp1252(character: str) -> str:
-    return character.encode("latin-1").decode("cp1252", "ignore")
 
 
 @cache

@@ -14,11 +14,12 @@ from . import code_points, scan
 from .code_points import HAN, JOINING, KEYCAP, MODIFIER, PICTOGRAPHIC, RTL, UNSPACED, VARIATION_BASE, Policy
 from .edits import Edit
 
+BLACK_FLAG = "\U0001f3f4"
 _FLAGS = tuple(
     "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f" for region in ("gbeng", "gbsct", "gbwls")
 )
-_BREAK = re.compile("[\n\r\x0b\x0c\x85\u2028\u2029]")
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_BREAK = "[\n\r\x0b\x0c\x85\u2028\u2029]"
+_BIDI = "[\u202a-\u202e\u2066-\u2069]"
 _POP_EMBEDDING, _POP_ISOLATE = "\u202c", "\u2069"
 _OVERRIDES = "\u202d\u202e"
 _CLOSES = dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING) | dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE)
@@ -30,7 +31,7 @@ def judge(text: str, positions: Iterable[int], policy: Policy, context: Context 
     Positions may be left out if nothing within two characters of them changes; that is how the vectorised pass hands
     over only what needs a closer look.
     """
-    number, keep, rules, replacement = policy.number, policy.keep, policy.rules, policy.replacement
+    number, keep, rules = policy.number, policy.keep, policy.rules
     context = context or Context(text, policy)
     edits: list[Edit] = []
     end = -1
@@ -44,7 +45,7 @@ def judge(text: str, positions: Iterable[int], policy: Policy, context: Context 
         rule = number[ord(character)]
         name = keep[rule]
         if name is None:
-            new = "" if character == "\r" and text.startswith("\n", end) else replacement(rule, character)
+            new = policy.written(rule, text, at)
         elif _TESTS[name](context, at, before, before_that):
             new = character
         else:
@@ -62,10 +63,10 @@ class Context:
     Each says whether the code point at `at` stays, with `before_that` and `before` as the last characters kept.
     """
 
-    def __init__(self, text: str, policy: Policy) -> None:
+    def __init__(self, text: str, policy: Policy, has_rtl: bool | None = None) -> None:
         self._text, self._policy = text, policy
         self._properties = code_points.properties()
-        self._has_rtl: bool | None = None
+        self._has_rtl = has_rtl
         self._flag_end = -1
         self._paragraph_end = -1
         self._balanced: frozenset[int] = frozenset()
@@ -125,7 +126,7 @@ class Context:
     def in_subdivision_flag(self, at: int, before: str, before_that: str) -> bool:
         """In the tags of the flags of England, Scotland and Wales."""
         del before_that
-        if at >= self._flag_end and before == "\U0001f3f4" and self._text.startswith(_FLAGS, at):
+        if at >= self._flag_end and before == BLACK_FLAG and self._text.startswith(_FLAGS, at):
             self._flag_end = at + len(_FLAGS[0])
         return at < self._flag_end
 
@@ -149,10 +150,11 @@ class Context:
             return False
         if at >= self._paragraph_end:
             start = max(self._paragraph_end, 0)
-            found = _BREAK.search(self._text, start)
+            breaks = re.compile(_BREAK)
+            found = breaks.search(self._text, start)
             while found and found.start() < at:
                 start = found.end()
-                found = _BREAK.search(self._text, start)
+                found = breaks.search(self._text, start)
             self._paragraph_end = found.start() if found else len(self._text)
             self._balanced = self._balanced_in(start, self._paragraph_end)
         return at in self._balanced
@@ -168,7 +170,7 @@ class Context:
             rule = policy.number[ord(character)]
             if not rule or policy.keep[rule] is not None:
                 return character
-            new = policy.replacement(rule, character)
+            new = policy.written(rule, text, index)
             if new:
                 return new[0]
         return ""
@@ -180,7 +182,7 @@ class Context:
         balanced: set[int] = set()
         unclosed: list[tuple[int, str]] = []
         isolates = 0
-        for found in _BIDI.finditer(self._text, start, end):
+        for found in re.compile(_BIDI).finditer(self._text, start, end):
             at, character = found.start(), found.group()
             if character in _CLOSES:
                 unclosed.append((at, character))
@@ -206,7 +208,7 @@ class Context:
             if rule:
                 if policy.keep[rule] is not None:
                     continue
-                character = policy.replacement(rule, character)
+                character = policy.written(rule, self._text, at)
             if character and self._is(character[0]) & RTL:
                 return True
             if character.isalpha():

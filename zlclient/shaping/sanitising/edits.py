@@ -1,4 +1,4 @@
-"""Edits of a text: how a pass says what it changes, how they are applied, and how those of two passes become one list."""
+"""Edits of a text: how a pass says what it changes, how edits are applied, and how two lists become one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compose(first: list[Edit], second: list[Edit]) -> list[Edit]:
                 stop = end if pending is None else min(end, pending.start)
                 composed.append(Edit(at - shift, stop - shift, new, rule))
                 at = stop
-            while pending is not None and pending.stop <= at and at < end:
+            while pending is not None and pending.stop <= at < end:
                 advance()
     while pending is not None:
         advance()

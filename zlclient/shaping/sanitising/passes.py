@@ -23,10 +23,7 @@ def clean(text: str, mode: Literal["standard", "strict", "minimal"]) -> str:
         return text
     if "\xad" in text:
         text = apply_edits(text, controls.drop_soft_hyphens(text))
-    if scan.has_loose_whitespace(text):
-        text = apply_edits(text, whitespace.trim_lines(text))
-        text = apply_edits(text, whitespace.drop_blank_lines(text))
-    return text
+    return whitespace.tidy(text)
 
 
 def record(text: str, mode: Mode) -> list[Edit]:

@@ -41,21 +41,25 @@ def has_suspects(text: str, policy: Policy) -> bool:
 
 def has_rtl(text: str) -> bool:
     """Whether any character is written from right to left."""
-    if text.isascii():
-        return False
+    return not text.isascii() and code_points.rtl().search(text) is not None
+
+
+def loose_whitespace(text: str) -> tuple[list[int], bool]:
+    """Offsets of the line feeds that follow a blank, and whether there may be blank lines in a row."""
+    at_start = text.startswith("\n\n")
     if worth_vectorising(text):
         from . import blocks
 
-        return blocks.has_rtl(text)
-    return code_points.rtl().search(text) is not None
+        ends, blank_lines = blocks.loose_whitespace(text)
+        return ends, blank_lines or at_start
+    ends = _line_feeds_after(text, " \n") + _line_feeds_after(text, "\t\n")
+    return sorted(ends), at_start or "\n\n\n" in text
 
 
-def has_loose_whitespace(text: str) -> bool:
-    """Whether there might be blanks at a line end or two blank lines in a row, fenced code included."""
-    if text.endswith((" ", "\t")) or text.startswith("\n\n"):
-        return True
-    if worth_vectorising(text):
-        from . import blocks
-
-        return blocks.has_loose_whitespace(text)
-    return " \n" in text or "\t\n" in text or "\n\n\n" in text
+def _line_feeds_after(text: str, blank: str) -> list[int]:
+    ends: list[int] = []
+    at = text.find(blank)
+    while at >= 0:
+        ends.append(at + 1)
+        at = text.find(blank, at + 2)
+    return ends

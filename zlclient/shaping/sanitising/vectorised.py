@@ -11,99 +11,131 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import blocks, contexts, controls
-from .blocks import BLOCK, REACH, Octets, Points
+from .blocks import BLOCK, REACH, RTL_BIT, Octets
 from .code_points import HAN, JOINING, KEYCAP, MODIFIER, PICTOGRAPHIC, UNSPACED, VARIATION_BASE, Policy
 from .edits import Edit, apply_edits
 
 _Pass = Callable[[str], list[Edit]]
 _Bools = NDArray[np.bool_]
 _Offsets = NDArray[np.intp]
+_Codes = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The suspicious code points of a text: where, which rule, and the properties of their neighbours."""
+    """The suspicious code points of a text: where, which rule, and the code points themselves and beside them."""
 
     at: _Offsets
     rule: Octets
-    before_that: Octets
-    before: Octets
-    after: Octets
-    surrogate_pairs: bool
+    before_that: _Codes
+    before: _Codes
+    point: _Codes
+    after: _Codes
+
+    def where(self, members: _Bools) -> _Found:
+        return _Found(*(getattr(self, name)[members] for name in _Found.__slots__))
 
 
 def clean(text: str, policy: Policy, sequences: tuple[_Pass, ...], block: int = BLOCK) -> str:
     """`text` after surrogate pairs are joined, then `sequences`, then `policy`; the same object when clean."""
-    edited = text
-    if sequences and ("\x1b" in text or "\b" in text):
-        edited = apply_edits(edited, controls.join_pairs(edited))
-        for make in sequences:
-            edited = apply_edits(edited, make(edited))
-        found = _find(edited, policy, block)
-    else:
-        found = _find(edited, policy, block)
-        if found is not None and found.surrogate_pairs:
-            edited = apply_edits(edited, controls.join_pairs(edited))
-            found = _find(edited, policy, block)
-    return edited if found is None else _apply(edited, found, policy)
+    search = _Search(policy, block)
+    found = search.run(text)
+    if search.surrogate_pairs:
+        text = apply_edits(text, controls.join_pairs(text))
+        found = search.run(text)
+    if found is None:
+        return text
+    for make in sequences:
+        edits = make(text)
+        if edits:
+            text = apply_edits(text, edits)
+            found = _after_deletions(found, edits, text)
+    if not found.at.size:
+        return text
+    # `sequences` may have removed the last right-to-left character, never added the first.
+    has_rtl = None if search.has_rtl else False
+    return _apply(text, found, policy, contexts.Context(text, policy, has_rtl), block)
 
 
-def _find(text: str, policy: Policy, block: int) -> _Found | None:
-    number = np.frombuffer(policy.number, np.uint8)
-    pieces: list[_Found] = []
-    for start, window in blocks.windows(text, block):
-        if window.isascii() and not blocks.has_controls(window):
-            continue
-        points = blocks.points(window)
-        numbers = number.take(points[REACH:-1], mode="wrap")
-        places = np.flatnonzero(numbers != 0)
-        if places.size:
-            pieces.append(_neighbours(points, places, numbers[places], start))
-    if not pieces:
-        return None
-    return _Found(
-        *(np.concatenate([getattr(piece, name) for piece in pieces]) for name in _Found.__slots__[:-1]),
-        surrogate_pairs=any(piece.surrogate_pairs for piece in pieces),
-    )
+class _Search:
+    """Finds what is suspicious, and notes two more facts about the text in passing."""
+
+    def __init__(self, policy: Policy, block: int) -> None:
+        self._classes = blocks.classes(policy.mode)
+        self._block = block
+        self.has_rtl = self.surrogate_pairs = False
+
+    def run(self, text: str) -> _Found | None:
+        pieces: list[_Found] = []
+        self.has_rtl = self.surrogate_pairs = False
+        for start, window in blocks.windows(text, self._block):
+            if window.isascii() and not blocks.has_controls(window):
+                continue
+            points = blocks.points(window)
+            classes = self._classes.take(points[REACH:-1], mode="wrap")
+            rules = classes & np.uint8(RTL_BIT - 1)
+            self.has_rtl = self.has_rtl or bool(classes.max(initial=0) >= RTL_BIT)
+            if rules.any():
+                places = np.flatnonzero(rules != 0)
+                around = (points[places + step].astype(np.uint32) for step in range(REACH + 2))
+                pieces.append(_Found(places + start, rules[places], *around))
+        if not pieces:
+            return None
+        found = _Found(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in _Found.__slots__))
+        self.surrogate_pairs = bool(((found.point >> 10 == 0x36) & (found.after >> 10 == 0x37)).any())
+        return found
 
 
-def _neighbours(points: Points, places: _Offsets, rule: Octets, start: int) -> _Found:
-    properties = blocks.properties()
-    point, after = points[places + REACH], points[places + REACH + 1]
-    pairs = (point >= 0xD800) & (point < 0xDC00) & (after >= 0xDC00) & (after < 0xE000)
-    return _Found(
-        at=places + start,
-        rule=rule,
-        before_that=properties.take(points[places], mode="wrap"),
-        before=properties.take(points[places + 1], mode="wrap"),
-        after=properties.take(after, mode="wrap"),
-        surrogate_pairs=bool(pairs.any()),
-    )
+def _after_deletions(found: _Found, edits: list[Edit], text: str) -> _Found:
+    """What is found in `text`, which `edits` have just made by deletions, from what was found before them."""
+    starts = np.array([edit.start for edit in edits])
+    ends = np.array([edit.end for edit in edits])
+    removed = np.concatenate(([0], np.cumsum(ends - starts)))
+    deletions = np.searchsorted(starts, found.at, "right")
+    outside = (deletions == 0) | (found.at >= ends[deletions - 1])
+    left = found.where(outside)
+    at = left.at - removed[deletions[outside]]
+    seams = starts - removed[:-1]  # where the characters at seam - 1 and at seam have become neighbours
+    touched = np.searchsorted(seams, at - 1) < np.searchsorted(seams, at + 1, "right")
+    columns = [left.before_that.copy(), left.before.copy(), left.after.copy()]
+    for place in np.flatnonzero(touched).tolist():
+        for column, step in zip(columns, (-2, -1, 1), strict=True):
+            beside = int(at[place]) + step
+            column[place] = ord(text[beside]) if 0 <= beside < len(text) else 0
+    before_that, before, after = columns
+    return _Found(at, left.rule, before_that, before, left.point, after)
 
 
-def _apply(text: str, found: _Found, policy: Policy) -> str:
+def _apply(text: str, found: _Found, policy: Policy, context: contexts.Context, block: int) -> str:
+    kept, settled = _tests(text, found, policy, context)
+    if kept.all():
+        return text
     conditional = np.array([name is not None for name in policy.keep])[found.rule]
-    context = contexts.Context(text, policy)
-    kept, settled = _tests(found, policy, context)
     doubtful = _in_doubt(found.at, conditional, kept, settled)
     edited = ~doubtful & ~kept
-    new = _replacements(text, found, edited, policy)
+    written = _written(found, policy)
     if doubtful.any():
         judged = contexts.judge(text, found.at[doubtful].tolist(), policy, context)
-        for place, edit in zip(np.searchsorted(found.at, [edit.start for edit in judged]), judged, strict=True):
-            edited[place], new[place] = True, edit.new
+        places = np.searchsorted(found.at, [edit.start for edit in judged])
+        edited[places] = True
+        written[places] = [_code(edit.new) for edit in judged]
     if not edited.any():
         return text
-    return _splice(text, found.at[edited].tolist(), [new[place] for place in np.flatnonzero(edited).tolist()])
+    return _splice(text, found.at[edited], written[edited], block)
 
 
-def _tests(found: _Found, policy: Policy, context: contexts.Context) -> tuple[_Bools, _Bools]:
+def _tests(text: str, found: _Found, policy: Policy, context: contexts.Context) -> tuple[_Bools, _Bools]:
     """Which suspicious code points stay by what is beside them, and for which of them that is the whole answer."""
+    properties = blocks.properties()
+    columns = (found.before_that, found.before, found.after)
     kept = np.zeros(found.at.size, np.bool_)
     settled = np.ones(found.at.size, np.bool_)
     for number in np.flatnonzero(np.bincount(found.rule, minlength=1)).tolist():
@@ -111,17 +143,23 @@ def _tests(found: _Found, policy: Policy, context: contexts.Context) -> tuple[_B
         if name is None:
             continue
         mine = found.rule == number
-        test = _test(name, found.before_that[mine], found.before[mine], found.after[mine])
+        test = _test(name, *(properties.take(column[mine], mode="wrap") for column in columns))
         if test is not None:
             kept[mine] = test != 0
         elif name == "text-with-rtl":
             kept[mine] = context.in_text_with_rtl()
-        else:
+        elif not _never_holds(name, text, context):
             settled[mine] = False
     return kept, settled
 
 
-def _test(name: str, before_that: Octets, before: Octets, after: Octets) -> Octets | None:
+def _never_holds(name: str, text: str, context: contexts.Context) -> bool:
+    if name == "balanced-in-rtl-paragraph":
+        return not context.in_text_with_rtl()
+    return name == "subdivision-flag" and contexts.BLACK_FLAG not in text
+
+
+def _test(name: str, before_that: Octets, before: Octets, after: Octets) -> NDArray[np.integer[Any]] | None:
     """Non-zero where the context called `name` holds; None for the contexts that need more than three neighbours."""
     match name:
         case "joining-script":
@@ -138,7 +176,8 @@ def _test(name: str, before_that: Octets, before: Octets, after: Octets) -> Octe
             return before & HAN
         case "variation-base":
             return before & VARIATION_BASE
-    return None
+        case _:
+            return None
 
 
 def _in_doubt(at: _Offsets, conditional: _Bools, kept: _Bools, settled: _Bools) -> _Bools:
@@ -153,21 +192,47 @@ def _in_doubt(at: _Offsets, conditional: _Bools, kept: _Bools, settled: _Bools) 
     return np.repeat(doubtful, sizes)
 
 
-def _replacements(text: str, found: _Found, edited: _Bools, policy: Policy) -> list[str]:
-    """What is written at each suspicious code point that is `edited`: empty for a deletion."""
-    new = [""] * found.at.size
-    writes = edited & np.array([rule.replacement != "" for rule in policy.rules])[found.rule]
-    places = np.flatnonzero(writes).tolist()
-    for place, at, rule in zip(places, found.at[writes].tolist(), found.rule[writes].tolist(), strict=True):
-        character = text[at]
-        if not (character == "\r" and text.startswith("\n", at + 1)):
-            new[place] = policy.replacement(rule, character)
-    return new
+# A deletion is written as NUL, which no rule writes, and a blank line as the one character that every policy with
+# that replacement removes, so that each edit is one code point until the end.
+_DELETED, _BLANK_LINE = 0, 0x2029
 
 
-def _splice(text: str, at: list[int], new: list[str]) -> str:
-    """`text` with the character at each offset of `at` replaced."""
-    parts = [""] * (2 * len(at) + 1)
-    parts[0::2] = map(text.__getitem__, map(slice, [0, *(offset + 1 for offset in at)], [*at, len(text)]))
-    parts[1::2] = new
-    return "".join(parts)
+def _code(new: str) -> int:
+    return _BLANK_LINE if new == "\n\n" else ord(new) if new else _DELETED
+
+
+@cache
+def _cp1252() -> _Codes:
+    characters = (bytes([octet]).decode("cp1252", "ignore") for octet in range(256))
+    return np.array([_code(character) for character in characters], np.uint32)
+
+
+def _written(found: _Found, policy: Policy) -> _Codes:
+    """What each rule writes, were the code point edited; as `Policy.written`."""
+    constant = [0 if rule.replacement == "cp1252" else _code(rule.replacement) for rule in policy.rules]
+    written = np.array(constant, np.uint32)[found.rule]
+    mapped = np.array([rule.replacement == "cp1252" for rule in policy.rules])[found.rule]
+    written[mapped] = _cp1252()[found.point[mapped]]
+    written[(found.point == 0x0D) & (found.after == 0x0A)] = _DELETED
+    return written
+
+
+def _splice(text: str, at: _Offsets, written: _Codes, block: int) -> str:
+    """`text` with the character at each offset of `at` overwritten, block by block in cached memory."""
+    pieces: list[str] = []
+    borders = np.searchsorted(at, range(0, len(text) + block, block)).tolist()
+    for number, (first, last) in enumerate(pairwise(borders)):
+        start = number * block
+        piece = text[start : start + block]
+        if first < last:
+            codes = np.frombuffer(piece.encode("utf-32-le", "surrogatepass"), np.uint32)
+            places, new = at[first:last] - start, written[first:last]
+            if new.any():
+                codes = codes.copy()
+                codes[places] = new
+            stays = np.ones(codes.size, np.bool_)
+            stays[places[new == _DELETED]] = False
+            piece = codes[stays].tobytes().decode("utf-32-le")
+        pieces.append(piece)
+    result = "".join(pieces)
+    return result.replace("\u2029", "\n\n") if (written == _BLANK_LINE).any() else result
