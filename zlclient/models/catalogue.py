@@ -59,8 +59,10 @@ class Model:
         return version in self.sampling
 
     def sampling_version(self, versions: tuple[str, ...]) -> str | None:
-        """The newest of `versions` on which sampling is accepted, or None."""
-        return next((version for version in versions if self.takes_sampling(version)), None)
+        """The newest of `versions` on which sampling is accepted, or None; only where the version decides."""
+        if isinstance(self.sampling, str):
+            return None
+        return next((version for version in versions if version in self.sampling), None)
 
     def lifecycle(self, on: date) -> Lifecycle:
         """The stage on day `on`. A model is callable through its retirement date."""

@@ -178,47 +178,41 @@ def _effort(request: Request, route: Route, settings: Settings, notes: _Notes, r
 
 
 def _sampling(
-    request: Request,
-    route: Route,
-    settings: Settings,
-    notes: _Notes,
-    rejected: frozenset[str],
-    effort: str | None,
+    request: Request, route: Route, settings: Settings, notes: _Notes, rejected: frozenset[str], effort: str | None
 ) -> tuple[str, float | None]:
     """(API version, temperature or None)."""
-    model, version = route.model, route.version
     explicit = request.temperature
     own = route.options.preset if route.options is not None else None
     preset = request.preset or own or settings.preset
     asked = PRESET_TEMPERATURES[preset] if explicit is None else explicit
-    why: str | None = None
-    if "temperature" in rejected:
-        why = f"{model.id} rejects it, as its server said"
-    elif "thinking" in request.extra and route.provider.kind == "anthropic":
-        why = "sampling is rejected while thinking is on"
-    elif "top_p" in request.extra and not model.temperature_with_top_p and explicit is None:
-        why = f"{model.id} rejects temperature together with top_p"
-    elif model.takes_sampling(version, effort):
-        return version, asked
-    elif explicit is not None and not route.pinned:
-        older = model.sampling_version(settings.catalogue.provider(route.provider.name).versions)
-        if older is not None:
-            notes.add("version", version, older, f"{model.id} takes temperature only on this version")
+    refused = _never_sampled(request, route, rejected)
+    older = route.model.sampling_version(settings.catalogue.provider(route.provider.name).versions)
+    if refused is None:
+        if route.model.takes_sampling(route.version, effort):
+            return route.version, asked
+        if explicit is not None and older is not None and not route.pinned:
+            notes.add("version", route.version, older, f"{route.model.id} takes temperature only on this version")
             return older, asked
-    if why is None:
-        where = (
-            f"on {version}"
-            if model.sampling_version(settings.catalogue.provider(route.provider.name).versions)
-            else "on any version"
-        )
-        why = f"{model.id} rejects sampling {where}"
-        if model.sampling == "effort-none":
-            why = f"{model.id} takes sampling only at effort none"
+        where = f"on {route.version}" if older else "on any version"
+        if route.model.sampling == "effort-none":
+            where = "unless its effort is none"
+        refused = f"{route.model.id} rejects sampling {where}"
     if explicit is not None:
-        notes.rejected("temperature", explicit, why)
+        notes.rejected("temperature", explicit, refused)
     else:
-        notes.add("preset", f"{preset} {asked}", None, why)
-    return version, None
+        notes.add("preset", f"{preset} {asked}", None, refused)
+    return route.version, None
+
+
+def _never_sampled(request: Request, route: Route, rejected: frozenset[str]) -> str | None:
+    """Why temperature must be left out whatever the version, if it must."""
+    if "temperature" in rejected:
+        return f"{route.model.id} rejects it, as its server said"
+    if route.provider.kind == "anthropic" and "thinking" in request.extra:
+        return "sampling is rejected while thinking is on"
+    if "top_p" in request.extra and not route.model.temperature_with_top_p:
+        return f"{route.model.id} rejects temperature together with top_p, which was given"
+    return None
 
 
 def _max_tokens(request: Request, route: Route, settings: Settings, notes: _Notes) -> int:
