@@ -27,6 +27,7 @@ _Pass = Callable[[str], list[Edit]]
 _Bools = NDArray[np.bool_]
 _Offsets = NDArray[np.intp]
 _Codes = NDArray[np.uint32]
+_ESCAPE, _BACKSPACE = 0x1B, 0x08  # what the sequences begin and end with
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ def clean(text: str, policy: Policy, sequences: tuple[_Pass, ...], block: int = 
         found = search.run(text)
     if found is None:
         return text
-    for make in sequences:
-        edits = make(text)
-        if edits:
-            text = apply_edits(text, edits)
-            found = _after_deletions(found, edits, text)
+    if ((found.point == _ESCAPE) | (found.point == _BACKSPACE)).any():
+        for make in sequences:
+            edits = make(text)
+            if edits:
+                text = apply_edits(text, edits)
+                found = _after_deletions(found, edits, text)
     if not found.at.size:
         return text
     # `sequences` may have removed the last right-to-left character, never added the first.
@@ -233,6 +235,7 @@ def _splice(text: str, at: _Offsets, written: _Codes, block: int) -> str:
             stays = np.ones(codes.size, np.bool_)
             stays[places[new == _DELETED]] = False
             piece = codes[stays].tobytes().decode("utf-32-le")
+            if (new == _BLANK_LINE).any():
+                piece = piece.replace("\u2029", "\n\n")
         pieces.append(piece)
-    result = "".join(pieces)
-    return result.replace("\u2029", "\n\n") if (written == _BLANK_LINE).any() else result
+    return "".join(pieces)
