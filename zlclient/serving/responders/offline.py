@@ -35,6 +35,14 @@ THOUGHT: Mapping[Language, str] = {
 DEFAULT_SENTENCES = 3
 # Of what the question is about, weighed by rarity, a sentence must share this much to count as its answer.
 ENOUGH = 0.34
+# The part of it that is enough for the only sentence of the kind that is asked for (with a date, a number, a name, …).
+ALONE = 0.7
+# What a sentence of another kind keeps of its score, and how much the sentences around one add to it.
+UNFITTING, CONTEXT = 0.55, 0.3
+# How much more what a question is after counts than what it is about.
+FOCUS = 2.0
+# How much a single Chinese character counts beside a pair.
+SINGLE = 0.25
 _WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d[\d,.]*\d|\d|[\u3400-\u9fff]+")
 _CHINESE = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _ENGLISH = {
@@ -121,23 +129,23 @@ def best_sentence(reading: Reading) -> str | None:
     wanted = set(terms_of(reading.question))
     if not told or not wanted:
         return told[0] if told else None
-    lexicon = _lexicon()
     bags = [set(terms_of(sentence)) for sentence in told]
-    weight = {
-        term: math.log(1 + (len(told) + 1) / (1 + sum(term in bag for bag in bags))) * _size(term) for term in wanted
-    }
+    focus = _focus(reading.question)
+    weight = {term: _rarity(term, bags) * (FOCUS if term in focus else 1.0) for term in wanted}
     total = sum(weight.values())
     shares = [sum(weight[term] for term in wanted & bag) / total for bag in bags]
-    cues = [cue for cue in lexicon.cues if cue.question.search(reading.question)]
-    best, best_score = None, 0.0
-    for at, sentence in enumerate(told):
-        context = max(shares[at - 1] if at else 0.0, 0.6 * shares[0])
-        share = shares[at] + 0.3 * context * (shares[at] > 0)
-        kind = any(cue.sentence.search(sentence) for cue in cues) if cues else True
-        score = share * (1.0 if kind else 0.55)
-        if score > best_score + 1e-9:
-            best, best_score = sentence, score
-    return best if best_score >= ENOUGH else None
+    cues = [cue for cue in _lexicon().cues if cue.question.search(reading.question)]
+    fitting = [any(cue.sentence.search(sentence) for cue in cues) for sentence in told]
+    scores = [
+        # A sentence goes on from the one before it, and from the first, which names what the text is about.
+        (share + CONTEXT * max(shares[at - 1] if at else 0.0, 0.6 * shares[0]))
+        * (1.0 if fitting[at] or not cues else UNFITTING)
+        * (share > 0)
+        for at, share in enumerate(shares)
+    ]
+    best = max(range(len(told)), key=lambda at: (scores[at], -at))
+    enough = ENOUGH * (ALONE if sum(fitting) == 1 and fitting[best] else 1.0)
+    return told[best] if scores[best] >= enough else None
 
 
 def terms_of(text: str) -> list[str]:
@@ -170,26 +178,36 @@ def _terms(text: str) -> list[str]:
 
 
 def _chinese_terms(run: str, lexicon: _Lexicon) -> list[str]:
-    found = [name for word, name in lexicon.chinese_synonyms if word in run]
+    found: list[str] = []
+    for word, name in lexicon.chinese_synonyms:
+        if word in run:
+            found.append(name)
+            run = run.replace(word, " ")
     for part in lexicon.stop_zh.split(run):
-        if len(part) == 1:
-            found.append(part)
+        found += part  # single characters too: 修建 and 始建 share one
         found += [part[at : at + 2] for at in range(len(part) - 1)]
     return found
 
 
 def _stem(word: str) -> str:
     """A word without its ending, cut to six letters, so that delivered, delivery and deliveries meet."""
-    for ending in ("ies", "ing", "ed", "es", "s", "y"):
+    for ending in ("ies", "ing", "ers", "er", "ed", "es", "s", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
             break
     return word[:6]
 
 
-def _size(term: str) -> float:
-    """A single Chinese character says less than a pair."""
-    return 0.4 if len(term) == 1 and term >= "\u3400" else 1.0
+def _focus(question: str) -> set[str]:
+    """The terms of what is asked for, "profit" in "what is the profit of X?"; empty where the form does not say."""
+    found = (pattern.search(question) for pattern in _lexicon().focus)
+    return {term for match in found if match for term in terms_of(match[1])}
+
+
+def _rarity(term: str, bags: list[set[str]]) -> float:
+    """How much a term says: more when few sentences have it, less for a single Chinese character than for a pair."""
+    size = SINGLE if len(term) == 1 and term >= "\u3400" else 1.0
+    return size * math.log(1 + (len(bags) + 1) / (1 + sum(term in bag for bag in bags)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +222,7 @@ class _Lexicon:
     stop_zh: re.Pattern[str]
     synonyms: Mapping[str, str]
     chinese_synonyms: tuple[tuple[str, str], ...]
+    focus: tuple[re.Pattern[str], ...]
     cues: tuple[_Cue, ...]
 
 
@@ -215,9 +234,10 @@ def _lexicon() -> _Lexicon:
     stop_zh = sorted(data["stop_zh"].split(), key=len, reverse=True)
     return _Lexicon(
         stop_en=frozenset(data["stop_en"].split()),
-        stop_zh=re.compile("|".join(map(re.escape, stop_zh))),
+        stop_zh=re.compile("|".join([" ", *map(re.escape, stop_zh)])),
         synonyms={word: f"={group[0]}" for group in groups for word in group if word.isascii()},
         chinese_synonyms=tuple((word, f"={group[0]}") for group in groups for word in group if not word.isascii()),
+        focus=tuple(re.compile(pattern, re.IGNORECASE) for pattern in data["focus"]),
         # The marks of names and places are in the letters' case, so only the question ignores it.
         cues=tuple(
             _Cue(re.compile(cue["question"], re.IGNORECASE), re.compile(cue["sentence"])) for cue in data["cue"]

@@ -7,6 +7,7 @@ before or after its text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,11 +49,11 @@ _INSTRUCTION = re.compile(
     r"|translate\b|write\b|in (?:one|two|three|\d+) )",
     re.IGNORECASE,
 )
-# A full stop ends a sentence before a space and a capital, a digit or Han; not after an initial or a title.
-_SENTENCE = re.compile(
-    r"[^。！？!?\n]*?(?:[。！？]+[」』”’）\")]*|[!?]+[\"')]*(?=\s|$)"
+# Where a sentence ends. A full stop does so before a space and a capital, a digit or Han; not after an initial or title.
+_END = re.compile(
+    r"[。！？]+[」』”’）\")]*|[!?]+[\"')]*(?=\s|$)"
     r"|(?<!\b[A-Z])(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
-    r"(?=\s+[\"'(A-Z0-9\u4e00-\u9fff]|\s*$|\n)|\n|$)"
+    r"(?=\s+[\"'(A-Z0-9\u4e00-\u9fff]|\s*$|\n)|\n"
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -96,7 +97,8 @@ def language_of(text: str) -> Language:
 
 def sentences(text: str) -> list[str]:
     """`text` cut into sentences, Chinese and English, each stripped; empty ones left out."""
-    return [part for match in _SENTENCE.finditer(text) if (part := match.group().strip())]
+    ends = [0, *(match.end() for match in _END.finditer(text)), len(text)]
+    return [part for start, end in itertools.pairwise(ends) if (part := text[start:end].strip())]
 
 
 def untagged(text: str) -> str:
