@@ -203,7 +203,7 @@ def test_a_structure_of_one_s_own(tmp_path: pytest.TempPathFactory) -> None:
     path = tmp_path / "verse.toml"  # type: ignore[operator]
     path.write_text("[[rule]]\nkind = 'canto'\nlevel = 1\nfirst = 'C'\npattern = '(?P<number>Canto %num%)'\n", "utf-8")
     text = "Canto 1\nNel mezzo\nCanto 2\n"
-    assert find_structure(text, path).headings(text)[1] == Heading("canto", 1, "Canto 2", "", 18, 25, False)
+    assert find_structure(text, path).headings(text)[1] == Heading("canto", 1, "Canto 2", "", 18, 25, False, "Canto 2")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ class Blocks:
         self.starts = [0] * opening + [h.start for h in headings] + [len(text)]
         self.units = costs.at_all(self.starts)
         self._parents = _parents(self._headings)
+        self._stacks: dict[int, tuple[Heading, ...]] = {}
         self._stop = (0, 0, False)  # of the last search: the block it stopped at, the level, whether of units only
 
     def __len__(self) -> int:
@@ -33,14 +34,16 @@ class Blocks:
 
     def stack(self, block: int) -> tuple[Heading, ...]:
         """Return the headings `block` stands under, outermost first, its own included."""
-        chain: list[Heading] = []
-        while block >= 0 and (heading := self._headings[block]) is not None:
-            chain.append(heading)
-            block = self._parents[block]
-        if not self._carried:
-            return tuple(reversed(chain))
-        level = chain[-1].level if chain else 1 << 30
-        return (*(h for h in self._carried if h.level < level), *reversed(chain))
+        heading = self._headings[block] if block >= 0 else None
+        if heading is None:
+            return self._carried
+        parent = self._parents[block]
+        if parent < 0:
+            return (*(h for h in self._carried if h.level < heading.level), heading)
+        above = self._stacks.get(parent)
+        if above is None:
+            above = self._stacks[parent] = self.stack(parent)
+        return (*above, heading)
 
     def group(self, at: int, *, sections: bool) -> tuple[int, int]:
         """Return (first, stop): blocks `at` to `stop` may share a segment, and `first` is the first named in it.

@@ -87,9 +87,11 @@ def detect_encoding(data: bytes) -> str:
     wide = _utf16_without_mark(sample)
     if wide:
         return wide
+    if _decoded(sample, "utf-8") is not None:
+        return "utf-8"
     if b"\0" in sample:
         raise InputError("these bytes are no text (they hold NUL)", where="data")
-    if _reads_as_utf8(sample):
+    if _is_damaged_utf8(sample):
         return "utf-8"
     best, score = "cp1252", 0.2
     for encoding, plausible in _CANDIDATES:
@@ -119,10 +121,8 @@ def _decoded(sample: bytes, encoding: str) -> str | None:
         return None
 
 
-def _reads_as_utf8(sample: bytes) -> bool:
-    """Say whether `sample` is UTF-8, or would be but for one damaged character in twenty."""
-    if _decoded(sample, "utf-8") is not None:
-        return True
+def _is_damaged_utf8(sample: bytes) -> bool:
+    """Say whether `sample` would be UTF-8 but for one damaged character in twenty at most."""
     decoded = sample.decode("utf-8", "replace")
     damaged = decoded.count("\ufffd")
     return damaged * 20 < sum(ord(char) >= 0x80 for char in decoded)

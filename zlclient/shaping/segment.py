@@ -124,11 +124,10 @@ class Segmenter:
 
 
 class _Named(NamedTuple):
-    """What a group is called while it is one segment, and what its anchor costs."""
+    """What a group is called while it is one segment: its path, the place its anchor shows, and what that costs."""
 
     path: tuple[str, ...]
-    names: tuple[str, ...]
-    anchor: str
+    place: Place
     units: int
 
 
@@ -153,7 +152,7 @@ class _Writer:
     def named(self, blocks: Blocks, first: int, end: int) -> _Named:
         """Name blocks `first` to `end` as the next segment."""
         path, names = self._naming.of(blocks.stack(first), blocks.stack(end - 1))
-        return _Named(path, names, *self._naming.anchor(Place(self.index, path, names)))
+        return _Named(path, *self._naming.fit(Place(self.index, path, names)))
 
     def emit(self, blocks: Blocks, at: int, end: int, named: _Named) -> list[Segment]:
         """Return blocks `at` to `end` as one segment, or as numbered parts, smaller until an exact count agrees."""
@@ -162,62 +161,54 @@ class _Writer:
         allowed = self._budget.units
         while True:
             if units <= allowed:
-                made = [self._segment(self.index, named.anchor, named.path, None, start, start, stop)]
+                made = [self._segment(named.path, named.place, start, start, stop)]
             else:
-                made = self._parts(self._cuts(start, stop, named, allowed), named)
+                made = self._parts(start, stop, named, allowed)
             if self._budget.keeps(made) or len(made) >= stop - start:
                 break
             allowed = allowed * 4 // 5
         self.index += len(made)
         return made
 
-    def _parts(self, cuts: list[int], named: _Named) -> list[Segment]:
+    def _parts(self, start: int, stop: int, named: _Named, allowed: int) -> list[Segment]:
+        """Return a span as parts that cost at most `allowed` each; their anchor is longer the more parts there are."""
+        digits = len(str(1 + 3 * self._costs.cost(start, stop) // (2 * allowed)))
+        while True:
+            most = 10**digits - 1
+            place, units = self._naming.fit(named.place._replace(ordinal=self.index + most, part=(most, most)))
+            cuts = self._cuts(start, stop, allowed - units - self._budget.overlap_units, most)
+            if cuts[-1] == stop:
+                break
+            digits += 1
         made: list[Segment] = []
-        lead = cuts[0]
+        lead = start
         for number, (begin, end) in enumerate(pairwise(cuts), 1):
-            part = (number, len(cuts) - 1)
-            index = self.index + number - 1
-            anchor, _ = self._naming.anchor(Place(index, named.path, named.names, part))
-            made.append(self._segment(index, anchor, named.path, part, lead, begin, end))
+            here = place._replace(ordinal=self.index + number - 1, part=(number, len(cuts) - 1))
+            made.append(self._segment(named.path, here, lead, begin, end))
             lead = overlap_start(self._text, begin, end, self._costs, self._budget.overlap_units)
         return made
 
-    def _cuts(self, start: int, stop: int, named: _Named, allowed: int) -> list[int]:
-        """Return where the parts of a span begin and end; their anchor is longer the more parts there are."""
-        digits = len(str(1 + 3 * self._costs.cost(start, stop) // (2 * allowed)))
-        while True:
-            parts = 10**digits - 1
-            longest = Place(self.index + parts, named.path, named.names, (parts, parts))
-            room = allowed - self._naming.anchor(longest)[1] - self._budget.overlap_units
-            cuts = [start]
-            while (begin := cuts[-1]) < stop and len(cuts) <= parts:
-                limit = min(stop, max(begin + 1, self._costs.reach(begin, room)))
-                cuts.append(limit if limit == stop else best_cut(self._text, begin, limit))
-            if cuts[-1] == stop:
-                return cuts
-            digits += 1
+    def _cuts(self, start: int, stop: int, room: int, most: int) -> list[int]:
+        """Return where parts that cost at most `room` begin and end, stopping after `most` parts."""
+        cuts = [start]
+        while (begin := cuts[-1]) < stop and len(cuts) <= most:
+            limit = min(stop, max(begin + 1, self._costs.reach(begin, room)))
+            cuts.append(limit if limit == stop else best_cut(self._text, begin, limit))
+        return cuts
 
-    def _segment(
-        self,
-        index: int,
-        anchor: str,
-        path: tuple[str, ...],
-        part: tuple[int, int] | None,
-        lead: int,
-        start: int,
-        end: int,
-    ) -> Segment:
+    def _segment(self, path: tuple[str, ...], place: Place, lead: int, start: int, end: int) -> Segment:
+        style = self._naming.style
         return Segment(
-            index,
-            anchor,
+            place.ordinal,
+            style.write(place),
             self._text[start:end],
             self._base + start,
             self._base + end,
             path,
-            part,
+            place.part,
             self._text[lead:start],
             self._marks_in(lead, end) if self._marks else (),
-            self._naming.style,
+            style,
             self._model,
         )
 

@@ -33,16 +33,15 @@ class Naming:
             )
         self._cap = max(bare, (units - overlap_units) // 3)
 
-    def anchor(self, place: Place) -> tuple[str, int]:
-        """Write the anchor; return it and what it costs with its line end and the style's suffix.
+    def fit(self, place: Place) -> tuple[Place, int]:
+        """Shorten the place's names until its anchor takes at most a third of the budget.
 
-        Names are shortened until it takes at most a third of the budget.
+        Return it with what the anchor, its line end and the style's suffix cost.
         """
         while True:
-            anchor = self.style.write(place)
-            units = self._cost(anchor)
+            units = self._cost(self.style.write(place))
             if units <= self._cap or not (place.names or place.path):
-                return anchor, units
+                return place, units
             place = _shortened(place)
 
     def _cost(self, anchor: str) -> int:
@@ -56,12 +55,12 @@ class Naming:
                 break
             common += 1
         if common == len(last):  # one block, or a division and nothing below it
-            return tuple(h.label for h in last), self._names(last)
+            return tuple([h.label for h in last]), self._names(last)
         above = last[:common]
         begins = first[common] if common < len(first) else last[common]
         ends = last[common]
         span = begins.label if begins is ends else _range(_short(begins), _short(ends))
-        return (*(h.label for h in above), span), (*self._titled(above), span)
+        return (*[h.label for h in above], span), (*self._titled(above), span)
 
     def _names(self, stack: tuple[Heading, ...]) -> tuple[str, ...]:
         if not stack:
@@ -73,10 +72,10 @@ class Naming:
 
     def _titled(self, stack: tuple[Heading, ...]) -> tuple[str, ...]:
         """Return number and title of the innermost heading that has a title: 第十三条 alone says too little."""
-        titled = next((h for h in reversed(stack) if h.title), None)
-        if titled is None:
-            return ()
-        return (titled.number, titled.title) if titled.number else (titled.title,)
+        for heading in reversed(stack):
+            if heading.title:
+                return (heading.number, heading.title) if heading.number else (heading.title,)
+        return ()
 
 
 def _shortened(place: Place) -> Place:

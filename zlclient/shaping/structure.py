@@ -42,7 +42,10 @@ class Rule:
 
 
 class Heading(NamedTuple):
-    """A recognised heading: its line starts at `start`, number and title end at `end`; the rest is body."""
+    """A recognised heading: its line starts at `start`, number and title end at `end`; the rest is body.
+
+    `label` is number and title as a path shows them.
+    """
 
     kind: str
     level: int
@@ -51,11 +54,7 @@ class Heading(NamedTuple):
     start: int
     end: int
     unit: bool
-
-    @property
-    def label(self) -> str:
-        """Number and title as a path shows them."""
-        return f"{self.number} {self.title}" if self.number and self.title else self.number or self.title
+    label: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,15 @@ class Structure:
         if first is not None:
             _add(found, first, 0, slots, scan)
         for match in after_newline.finditer(scan):
-            _add(found, match, match.start() + 1, slots, scan)
+            slot = slots[match.lastgroup]  # pyright: ignore[reportArgumentType]
+            number = match[slot.number]
+            if slot.simple and number.isalnum() and not (slot.title and match[slot.title]):
+                rule = slot.rule
+                found.append(
+                    Heading(rule.kind, rule.level, number, "", match.start() + 1, match.end(), rule.unit, number)
+                )
+            else:
+                _add(found, match, match.start() + 1, slots, scan)
         fences = fence_spans(scan)
         return _outside(found, fences) if fences else found
 
@@ -95,12 +102,16 @@ class Structure:
 
 
 class _Slots(NamedTuple):
-    """A rule and the numbers of its groups in the joined expression; 0 where it has none."""
+    """A rule and the numbers of its groups in the joined expression; 0 where it has none.
+
+    A heading of a `simple` rule needs nothing but its number looked at, if it shows no title.
+    """
 
     rule: Rule
     number: int
     title: int
     depth: int
+    simple: bool
 
 
 @cache
@@ -111,13 +122,12 @@ def _compile(rules: tuple[Rule, ...]) -> tuple[re.Pattern[str], re.Pattern[str],
     body = f"{_INDENT}{_gate(rules)}(?:(?=[#*_])(?:{marked})|(?:{plain}))"
     after_newline = re.compile("\n" + body)
     group = after_newline.groupindex.get
-    slots = {
-        f"rule{i}{way}": _Slots(
-            rule, group(f"number{i}{way}", 0), group(f"title{i}{way}", 0), group(f"{rule.depth}{i}{way}", 0)
-        )
-        for i, rule in enumerate(rules)
-        for way in "mp"
-    }
+    slots: dict[str, _Slots] = {}
+    for i, rule in enumerate(rules):
+        for way in "mp":
+            number, title, depth = (group(f"{name}{i}{way}", 0) for name in ("number", "title", rule.depth))
+            simple = bool(number) and not rule.depth and not rule.setext
+            slots[f"rule{i}{way}"] = _Slots(rule, number, title, depth, simple)
     return re.compile(body), after_newline, slots
 
 
@@ -137,7 +147,7 @@ def _named(pattern: str, suffix: str) -> str:
 
 
 def _add(found: list[Heading], match: re.Match[str], start: int, slots: dict[str, _Slots], scan: str) -> None:
-    rule, number_group, title_group, depth_group = slots[match.lastgroup]  # pyright: ignore[reportArgumentType]
+    rule, number_group, title_group, depth_group, _ = slots[match.lastgroup]  # pyright: ignore[reportArgumentType]
     if rule.setext:
         _add_setext(found, rule, start, match.end(), scan)
         return
@@ -154,7 +164,8 @@ def _add(found: list[Heading], match: re.Match[str], start: int, slots: dict[str
         end -= len(scan[title_start:end]) - len(scan[title_start:end].rstrip())  # trailing space is no heading
         title = tidy_title(title)
     if number or title:
-        found.append(Heading(rule.kind, level, number, title, start, end, rule.unit))
+        label = f"{number} {title}" if number and title else number or title
+        found.append(Heading(rule.kind, level, number, title, start, end, rule.unit, label))
 
 
 def _depth(shown: str) -> int:
@@ -169,7 +180,8 @@ def _add_setext(found: list[Heading], rule: Rule, start: int, end: int, scan: st
     alone = line_start == 0 or scan.endswith(("\n\n", "\n\r\n"), 0, line_start)
     taken = found and found[-1].start >= line_start
     if alone and not taken and 0 < len(title) <= 120 and title[0] not in "|->#=<`~":
-        found.append(Heading(rule.kind, rule.level, "", tidy_title(title), line_start, end, rule.unit))
+        title = tidy_title(title)
+        found.append(Heading(rule.kind, rule.level, "", title, line_start, end, rule.unit, title))
 
 
 def tidy_number(number: str) -> str:

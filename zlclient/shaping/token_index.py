@@ -1,18 +1,42 @@
-"""Estimated cost of any span of a text, by prefix sums kept for a few windows at a time."""
+"""Estimated cost of any span of a text, by sums kept for some windows at a time."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 from . import tokens
 
 _WINDOW = 1 << 18  # characters a window
-_KEPT = 64  # windows kept, 64 MiB of sums at most, however long the text
+_KEPT = 64  # windows kept, 32 MiB at most, however long the text
+_STEP = 64  # characters between two sums
+_DENSE = 512  # positions in a window from which on every character's sum is worth having
 Surcharges = Callable[[str], "list[tuple[int, int]]"]
+
+
+class _Window(NamedTuple):
+    """A window's weights, character by character, and the sum of what comes before every 64th of them."""
+
+    each: memoryview[int]
+    sums: list[int]
+
+    def before(self, offset: int) -> int:
+        step = offset // _STEP
+        return self.sums[step] + sum(self.each[step * _STEP : offset])
+
+    def reach(self, units: int) -> int:
+        """Return how many characters cost at most `units`."""
+        step = bisect_right(self.sums, units) - 1
+        total, offset = self.sums[step], step * _STEP
+        for weight in self.each[offset : offset + _STEP]:
+            total += weight
+            if total > units:
+                break
+            offset += 1
+        return offset
 
 
 class TokenIndex:
@@ -26,34 +50,29 @@ class TokenIndex:
         self._text, self._surcharges = text, surcharges
         self._family: tokens.Family = family
         self._bases = [0]
-        self._sums: dict[int, memoryview[int]] = {}
+        self._windows: dict[int, _Window] = {}
 
     def at(self, position: int) -> int:
         """Return the cost of everything before `position`."""
-        window, offset = divmod(position, _WINDOW)
+        number, offset = divmod(position, _WINDOW)
         if offset == 0:
-            self._ensure_base(window)
-            return self._bases[window]
-        sums = self._sums.get(window)
-        if sums is None:
-            sums = self._window(window)
-        return self._bases[window] + sums[offset - 1]
+            return self._base(number)
+        window = self._window(number)
+        return self._bases[number] + window.before(offset)
 
     def at_all(self, positions: Sequence[int]) -> list[int]:
         """Return `at` of each of the growing `positions`."""
         found: list[int] = []
-        i = 0
-        while i < len(positions):
-            window, offset = divmod(positions[i], _WINDOW)
-            if offset == 0:
-                found.append(self.at(positions[i]))
-                i += 1
+        while len(found) < len(positions):
+            first = len(found)
+            number = positions[first] // _WINDOW
+            stop = bisect_left(positions, (number + 1) * _WINDOW, first)
+            start = number * _WINDOW
+            if stop - first < _DENSE or positions[first] == start:
+                found += map(self.at, positions[first : first + 1 if positions[first] == start else stop])
                 continue
-            sums = self._window(window)
-            base, shift = self._bases[window], window * _WINDOW + 1
-            stop = bisect_left(positions, (window + 1) * _WINDOW, i)
-            found += [base + sums[position - shift] for position in positions[i:stop]]
-            i = stop
+            base, through = self._base(number), _running(self._window(number).each)
+            found += [base + through[position - start - 1] for position in positions[first:stop]]
         return found
 
     def cost(self, start: int, end: int) -> int:
@@ -63,44 +82,54 @@ class TokenIndex:
     def reach(self, start: int, units: int) -> int:
         """Return the largest end whose span from `start` costs at most `units`."""
         target = self.at(start) + units
-        window = start // _WINDOW
-        while (window + 1) * _WINDOW <= len(self._text):
-            self._ensure_base(window + 1)
-            if self._bases[window + 1] > target:
-                break
-            window += 1
-        if window * _WINDOW >= len(self._text):
+        number = start // _WINDOW
+        while (number + 1) * _WINDOW <= len(self._text) and self._base(number + 1) <= target:
+            number += 1
+        if number * _WINDOW >= len(self._text):
             return len(self._text)
-        sums = self._window(window)
-        return window * _WINDOW + bisect_right(sums, target - self._bases[window])
+        window = self._window(number)
+        return number * _WINDOW + window.reach(target - self._bases[number])
 
-    def _ensure_base(self, window: int) -> None:
-        while len(self._bases) <= window:
-            self._window(len(self._bases) - 1)
+    def _base(self, number: int) -> int:
+        """Return the cost of all windows before window `number`."""
+        while len(self._bases) <= number:
+            last = len(self._bases) - 1
+            window = self._window(last)
+            self._bases.append(self._bases[last] + window.before(len(window.each)))
+        return self._bases[number]
 
-    def _window(self, window: int) -> memoryview[int]:
-        if window in self._sums:
-            return self._sums[window]
-        if window >= len(self._bases):
-            self._ensure_base(window)
-        sums = self._summed(self._text[window * _WINDOW : (window + 1) * _WINDOW])
-        if window == len(self._bases) - 1:
-            self._bases.append(self._bases[window] + (sums[-1] if len(sums) else 0))
-        if len(self._sums) >= _KEPT:
-            del self._sums[next(iter(self._sums))]
-        self._sums[window] = sums
-        return sums
+    def _window(self, number: int) -> _Window:
+        window = self._windows.get(number)
+        if window is None:
+            self._base(number)
+            if len(self._windows) >= _KEPT:
+                del self._windows[next(iter(self._windows))]
+            window = self._weighed(self._text[number * _WINDOW : (number + 1) * _WINDOW])
+            self._windows[number] = window
+        return window
 
-    def _summed(self, piece: str) -> memoryview[int]:
+    def _weighed(self, piece: str) -> _Window:
         each = tokens.weigh_each(piece, self._family)
         for start, end in tokens.runs(piece.encode("ascii", "replace")):
-            each[start:end] = array("H", [tokens.UNIT]) * (end - start)
+            each[start:end] = array(each.typecode if isinstance(each, array) else "H", [tokens.UNIT]) * (end - start)
         dearer = self._surcharges(piece) if self._surcharges is not None else []
-        if dearer and not isinstance(each, array):
-            each = each.astype("uint32")
+        if dearer and each.itemsize < 4:
+            each = array("I", cast("array[int]", each)) if isinstance(each, array) else each.astype("uint32")
         for position, units in dearer:
-            each[position] += min(0xF000, units)
-        # A memory view hands out plain integers, several times as fast as numpy's scalars.
+            each[position] += units
+        whole = len(piece) // _STEP * _STEP
         if isinstance(each, array):
-            return memoryview(array("q", accumulate(cast("array[int]", each))))
-        return memoryview(each.cumsum(dtype="int32"))
+            weights = cast("array[int]", each)
+            return _Window(memoryview(weights), _sums(sum(weights[i : i + _STEP]) for i in range(0, whole, _STEP)))
+        steps: Any = each[:whole].reshape(-1, _STEP).sum(axis=1, dtype="uint32")
+        return _Window(memoryview(each), _sums(steps.tolist()))
+
+
+def _sums(steps: Iterable[int]) -> list[int]:
+    return [0, *accumulate(steps)]
+
+
+def _running(each: memoryview[int]) -> Sequence[int]:
+    """Return the running sums of all weights, each included, by numpy where it made them."""
+    made: Any = each.obj
+    return list(accumulate(each)) if isinstance(made, array) else memoryview(made.cumsum(dtype="int32"))

@@ -98,6 +98,7 @@ _NEWLINES = b"\n\r\x0b\x0c"
 _CONTROLS = bytes(c for c in range(128) if (c < 0x20 and c not in b"\t\n\r\x0b\x0c") or c == 0x7F)
 _RUN_MASK = bytes(0x78 if c in _LETTERS + _DIGITS + b"+/=_-" else 0x20 for c in range(256))
 _RUN = b"x" * RUN_LENGTH
+_UTF32 = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
 _CHUNK = 1 << 18  # characters weighed at once; bounds what a long text costs in memory
 _NUMPY_PAYS = 1 << 14  # below this, importing numpy costs more than it saves
 
@@ -187,11 +188,6 @@ def weights(family: Family) -> array[int]:
     return table
 
 
-def code_points(text: str) -> array[int]:
-    """Return the code points of `text`, four bytes each; lone surrogates pass."""
-    return array("I", text.encode("utf-32-le" if sys.byteorder == "little" else "utf-32-be", "surrogatepass"))
-
-
 def numpy_for(size: int) -> Any:
     """Return numpy where it is worth it for `size` characters: already imported, or installed and the text long."""
     if size < 256:
@@ -223,11 +219,14 @@ def _ascii_table(family: Family) -> bytes:
 def weigh_each(text: str, family: Family) -> Any:
     """Return the weight of each character, runs left out: a writable numpy array or, without numpy, an array."""
     np = numpy_for(len(text))
-    if np is None:
-        return array("H", map(weights(family).__getitem__, map(ord, text)))
     if text.isascii():
-        return np.frombuffer(bytearray(text.encode("ascii").translate(_ascii_table(family))), dtype=np.uint8)
-    return _numpy_weights(family).take(np.frombuffer(code_points(text), dtype=np.uint32))
+        weighed = bytearray(text.encode("ascii").translate(_ascii_table(family)))
+        return array("B", weighed) if np is None else np.frombuffer(weighed, dtype=np.uint8)
+    data = text.encode(_UTF32, "surrogatepass")
+    if np is None:
+        return array("H", map(weights(family).__getitem__, array("I", data)))
+    # Every code point is inside the table; "clip" spares numpy a check of each.
+    return _numpy_weights(family).take(np.frombuffer(data, dtype=np.uint32), mode="clip")
 
 
 def _weigh_any(text: str, family: Family) -> int:
