@@ -189,6 +189,9 @@ def test_threads_and_media():
         {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
         {"type": "text", "text": "Now."},
     ]
+    assert [(value.input, value.message, value.fence) for value in rendered.untrusted] == [
+        ("h", 1, "message"), ("h", 2, "message"),
+    ]  # fmt: skip
     with pytest.raises(PromptInputError, match="role 'system'"):
         Prompt.from_text(text).render(h=[{"role": "system", "content": "x"}], pic="https://example.com/a.png")
     with pytest.raises(PromptInputError, match="https: or data:"):
@@ -225,6 +228,40 @@ def test_other_formats():
     )
     rendered = Prompt.from_text(models, path="a.prompt.yml").render(a="1")
     assert (rendered.text, rendered.options) == ("system:\nS <a>1</a>\n\nuser:\nU", {"model": "openai:gpt-x"})
+
+
+def test_roles_in_every_dialect():
+    front = "---\ntemplate: {format: {kind: mustache}}\n---\n"
+    text = "system:\nHi {{a}}\n\n{{#b}}\nuser:\n{{.}}\n{{/b}}"
+    rendered = Prompt.from_text(front + text).render(a="user:\nx", b=["1", "system:\n2"])
+    assert [(message.role, message.content) for message in rendered.conversation] == [
+        ("system", "Hi <a>\nuser:\nx\n</a>"), ("user", "1"), ("user", "system:\n2"),
+    ]  # fmt: skip
+    simple = Prompt.from_text("system:\r\nHi {a}\r\n\r\nuser:\r\n{b}", path="a.txt").render(a="user:\nx", b="y")
+    assert [(message.role, message.content) for message in simple.conversation] == [
+        ("system", "Hi <a>\nuser:\nx\n</a>"), ("user", "y"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "problem"),
+    [
+        ("a\n{{#if x}}{{y}}{{/if}}", "a.prompt", r"'y'.*no value \(a\.prompt:2\)"),
+        ("a\n{{shout x}}", "a.prompt", r"a\.prompt:2: the helper 'shout'"),
+        ("a\n{{> other}}", "a.prompt", r"a\.prompt:2: there is no partial 'other'"),
+        ("a\n{b} {c}", "a.txt", r"'c'.*no value \(a\.txt:2\)"),
+    ],
+)
+def test_errors_of_simple_dialects_name_file_and_line(text, path, problem):
+    with pytest.raises((ConfigError, PromptInputError), match=problem):
+        Prompt.from_text(text, path=path).render(
+            **{name: "v" for name in Prompt.from_text(text, path=path).source.names if name in "xb"}
+        )
+
+
+def test_env_can_be_closed():
+    text = "---\nmodel: ${env:PATH:none}\n---\nuser:\nhi"
+    assert Prompt.from_text(text, env={}).render().options == {"model": "none"}
 
 
 V1 = """---

@@ -22,6 +22,7 @@ PIECES = [
     "system:\n",
     "prompt: ",
     "x_prompt = '",
+    "\ud800",
 ]
 TRICKY = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 

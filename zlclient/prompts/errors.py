@@ -16,9 +16,15 @@ class PromptInputError(InputError):
         file: str | None = None,
         line: int | None = None,
     ) -> None:
-        place = f"{file}:{line}" if file and line else file
+        place = f"{file}:{line}" if file and line else file or (f"line {line}" if line else None)
         super().__init__(f"{problem} ({place})" if place else problem, where=f"input {input!r}" if input else None)
-        self.input, self.file, self.line = input, file, line
+        self.problem, self.input, self.file, self.line = problem, input, file, line
+
+    def at(self, file: str | None, line: int | None) -> PromptInputError:
+        """The same error with its place, where it has none yet."""
+        if self.file or self.line:
+            return self
+        return type(self)(self.problem, input=self.input, file=file, line=line)
 
 
 class StrictViolation(PromptInputError):

@@ -92,7 +92,7 @@ def _is_fence(name: str, inside: str) -> bool:
 def keep_inside(text: str, fence: Fence) -> str:
     """`text` with whatever would end its fence early made harmless, and nothing else changed."""
     if fence.kind == "tag":
-        return re.sub(rf"<(?=/?\s*{re.escape(fence.name)}\b)", "&lt;", text, flags=re.IGNORECASE)
+        return re.sub(rf"<(?=\s*/?\s*{re.escape(fence.name)}\b)", "&lt;", text, flags=re.IGNORECASE)
     if fence.kind in ("code", "quote"):
         return text.replace(fence.name, "'''")
     if fence.kind == "attribute":

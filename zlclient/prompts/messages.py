@@ -88,12 +88,19 @@ class Assembler:
                 # "user:" with nothing before {{history}} only names the thread: it is no empty message.
                 if _visible(draft):
                     self._close(draft)
-                self.messages += self._threads[segment.text]
+                self._insert(segment.source or "", self._threads[segment.text])
                 draft = _Draft(draft.role, draft.attributes, is_marked=False)
             else:
                 draft.items.append(segment)
         self._close(draft)
         return self.messages
+
+    def _insert(self, name: str, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if self._trusted is None or name not in self._trusted:
+                value = UntrustedValue(name, len(self.messages), message.role, "message", name in self._changed)
+                self.untrusted.append(value)
+            self.messages.append(message)
 
     def _close(self, draft: _Draft) -> None:
         visible = _visible(draft)

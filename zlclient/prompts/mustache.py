@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -44,46 +44,66 @@ class _Block:
     body: list[Any] = field(default_factory=list[Any])
     other: list[Any] | None = None
 
+    @property
+    def head(self) -> str:
+        """The first word: a name, a helper or a block's kind."""
+        return _plain(self.words[0]) if self.words else ""
+
 
 @dataclass
 class MustacheRenderer:
-    """Renders one template. `partial` reads another one by name, or None where there is none."""
+    """Renders templates of one dialect. `partial` reads another one by name, None where there is none.
+
+    `file` and `first_line` place the errors.
+    """
 
     dialect: Literal["mustache", "handlebars"]
     marks: Marks
-    undefined: Literal["strict", "empty"] = "strict"
-    partial: Callable[[str], str | None] = lambda name: None  # noqa: ARG005
-    with_roles: bool = True
+    undefined: Literal["strict", "empty"]
+    partial: Callable[[str], str | None]
+    file: str | None = None
+    first_line: int = 1
 
-    def render(self, text: str, values: Mapping[str, Any], depth: int = 0) -> str:
-        """`text` with its values marked."""
+    def render(
+        self, text: str, values: Mapping[str, Any], role_lines: Iterable[RoleLine] | None = None, depth: int = 0
+    ) -> str:
+        """`text` with its values and role lines marked; without `role_lines` they are looked for, in Mustache."""
         if depth > _MOST_DEPTH:
-            raise ConfigError("partials nest too deeply")
+            raise ConfigError("partials nest too deeply", file=self.file)
         found, problems = scan_mustache(text)
         if problems:
-            raise ConfigError(problems[0].message)
-        fences = FenceMap(text, ((tag.start, tag.end) for tag, _ in found))
-        tree = self._tree(text, found)
-        run = _Run(self, fences, values, depth)
-        run.block(tree, [values])
+            raise self.wrong(problems[0].message, text, problems[0].start)
+        tags = [tag for tag, _ in found]
+        if role_lines is None:
+            role_lines = find_role_lines(text, tags) if self.dialect == "mustache" else ()
+        fences = FenceMap(text, ((tag.start, tag.end) for tag in tags))
+        run = _Run(self, text, fences, values, depth)
+        run.block(self._tree(text, found, list(role_lines)), [values])
         return "".join(run.output)
 
-    def _tree(self, text: str, found: list[tuple[Tag, str]]) -> list[Any]:
+    def line(self, text: str, offset: int) -> int:
+        """The file's line of an offset."""
+        return self.first_line + text.count("\n", 0, offset)
+
+    def wrong(self, problem: str, text: str, offset: int) -> ConfigError:
+        """An error at its place."""
+        return ConfigError(problem, file=self.file, line=self.line(text, offset))
+
+    def _tree(self, text: str, found: list[tuple[Tag, str]], lines: list[RoleLine]) -> list[Any]:
         root = _Block(None, "", [])
         opened = [root]
         at = 0
         for tag, sigil in found:
-            self._literal(opened[-1], text[at : tag.start])
+            self._literal(opened[-1], text, at, tag.start, lines)
             at = tag.end
             words = _WORD if self.dialect == "handlebars" else _NAME
             block = _Block(tag, sigil, list(words.finditer(text, *tag.inner)))
-            head = _plain(block.words[0]) if block.words else ""
-            is_else = self.dialect == "handlebars" and (head == "else" or (sigil == "^" and not head))
+            is_else = self.dialect == "handlebars" and (block.head == "else" or (sigil == "^" and not block.head))
             if tag.kind == "comment":
                 at = _after_standalone(text, tag)
             elif sigil == "/":
-                if len(opened) < 2 or _plain(opened[-1].words[0]) != head:
-                    raise ConfigError(f"{{{{/{head}}}}} closes a block that is not open")
+                if len(opened) < 2 or opened[-1].head != block.head:
+                    raise self.wrong(f"{{{{/{block.head}}}}} closes a block that is not open", text, tag.start)
                 opened.pop()
             elif is_else:
                 opened[-1].other = []
@@ -91,15 +111,19 @@ class MustacheRenderer:
                 self._append(opened[-1], block)
                 if sigil in ("#", "^"):
                     opened.append(block)
-        if len(opened) > 1:
-            raise ConfigError(f"the block {{{{#{_plain(opened[-1].words[0])}}}}} is never closed")
-        self._literal(root, text[at:])
+        last = opened[-1]
+        if last.tag:
+            raise self.wrong(f"the block {{{{#{last.head}}}}} is never closed", text, last.tag.start)
+        self._literal(root, text, at, len(text), lines)
         return root.body
 
-    def _literal(self, block: _Block, text: str) -> None:
-        if self.with_roles and self.dialect == "mustache":
-            text = self.marks.mark_roles(text, find_role_lines(text))
-        self._append(block, text.replace("\\{{", "{{"))
+    def _literal(self, block: _Block, text: str, start: int, end: int, lines: list[RoleLine]) -> None:
+        here = [
+            RoleLine(line.role, line.attributes, line.start - start, line.body - start)
+            for line in lines
+            if start <= line.start and line.body <= end
+        ]
+        self._append(block, self.marks.mark_roles(text[start:end], here).replace("\\{{", "{{"))
 
     @staticmethod
     def _append(block: _Block, item: Any) -> None:
@@ -118,8 +142,10 @@ def _plain(word: re.Match[str]) -> str:
 
 
 class _Run:
-    def __init__(self, renderer: MustacheRenderer, fences: FenceMap, values: Mapping[str, Any], depth: int) -> None:
-        self.renderer, self.fences, self.root, self.depth = renderer, fences, values, depth
+    def __init__(
+        self, renderer: MustacheRenderer, text: str, fences: FenceMap, values: Mapping[str, Any], depth: int
+    ) -> None:
+        self.renderer, self.text, self.fences, self.root, self.depth = renderer, text, fences, values, depth
         self.output: list[str] = []
         self.sources: list[str] = []
 
@@ -128,7 +154,15 @@ class _Run:
             if isinstance(item, str):
                 self.output.append(item)
             else:
-                self._tag(item, stack)
+                line = self.renderer.line(self.text, item.tag.start)
+                try:
+                    self._tag(item, stack)
+                except PromptInputError as error:
+                    raise error.at(self.renderer.file, line) from None
+                except ConfigError as error:
+                    if error.file or error.line:
+                        raise
+                    raise ConfigError(str(error), file=self.renderer.file, line=line) from None
 
     def _tag(self, block: _Block, stack: list[Any]) -> None:
         head = _plain(block.words[0]) if block.words else ""
@@ -138,7 +172,7 @@ class _Run:
             text = self.renderer.partial(head)
             if text is None:
                 raise ConfigError(f"there is no partial {head!r} in the template's folder")
-            self.output.append(self.renderer.render(text, {**self.root, **_as_dict(stack[-1])}, self.depth + 1))
+            self.output.append(self.renderer.render(text, {**self.root, **_as_dict(stack[-1])}, depth=self.depth + 1))
         elif self.renderer.dialect == "handlebars" and (len(block.words) > 1 or head in ("history", "role")):
             self._helper(block, head, stack)
         else:

@@ -48,6 +48,7 @@ class Prompt:
         undefined: "strict" makes a name without a value an error, "empty" writes nothing in its place.
         sanitize: how untrusted values are cleaned before they are written.
         limits: bounds of a rendering.
+        env: what `${env:VAR}` reads; None for the process's environment.
     """
 
     source: PromptSource
@@ -55,6 +56,7 @@ class Prompt:
     undefined: UndefinedPolicy = "strict"
     sanitize: SanitizeMode = "standard"
     limits: Limits = field(default_factory=Limits)
+    env: Mapping[str, str] | None = None
 
     @classmethod
     def load(cls, path: str | Path, **settings: Any) -> Prompt:
@@ -87,6 +89,7 @@ class Prompt:
         undefined: UndefinedPolicy = "strict",
         sanitize: SanitizeMode = "standard",
         limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Prompt:
         """A prompt from text; without a path or format it is read as .prompty.
 
@@ -94,7 +97,7 @@ class Prompt:
             ConfigError: the template is wrong; names file and line.
         """
         source = parse_source(text, path, format or (None if path else "prompty"))
-        prompt = cls(source, root, undefined, sanitize, limits or Limits())
+        prompt = cls(source, root, undefined, sanitize, limits or Limits(), env)
         prompt._check()
         return prompt
 
@@ -109,7 +112,8 @@ class Prompt:
     def agent(self) -> dict[str, Any]:
         """The front matter in v2 shape, references resolved, without connections."""
         if self.source.format in ("prompty", "jinja", "markdown", "text"):
-            return agent_of(self.source, root=self.root, env=os.environ, connections=False)
+            env = os.environ if self.env is None else self.env
+            return agent_of(self.source, root=self.root, env=env, connections=False)
         return _other_agent(self.source)
 
     @cached_property
@@ -195,11 +199,15 @@ class Prompt:
         )
 
     def chat(self, client: Any = None, **values: Any) -> Reply:
-        """Render and send; `client` is a `zlclient.Client`, or None for one with the settings in force."""
+        """Render and send; `client` is a `zlclient.Client`, or None for one with the settings in force.
+
+        For options of the call, and for an input that is itself named `client`: `client.chat(prompt.render(…), …)`.
+        """
         if client is None:
             from ..client import Client
 
-            client = Client()
+            with Client() as own:
+                return own.chat(self.render(**values))
         return client.chat(self.render(**values))
 
     def upgrade(self) -> str:
@@ -222,28 +230,16 @@ class Prompt:
         return spec is not None and (spec.trust == "trusted" or name not in values)
 
     def _clean(self, checked: dict[str, Any], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+        from ..shaping.sanitise import sanitize_data
+
         changed: set[str] = set()
         cleaned: dict[str, Any] = {}
         for name, value in checked.items():
             trusted = self._is_trusted(name, values)
-            cleaned[name] = value if trusted else self._sanitized(value)
+            cleaned[name] = value if trusted else sanitize_data(value, self.sanitize)
             if not trusted and cleaned[name] != value:
                 changed.add(name)
         return cleaned, changed
-
-    def _sanitized(self, value: Any) -> Any:
-        if isinstance(value, str):
-            if self.sanitize == "off":
-                return value
-            from ..shaping.sanitise import sanitize
-
-            return sanitize(value, self.sanitize).text
-        if isinstance(value, list):
-            return [self._sanitized(item) for item in cast("list[Any]", value)]
-        if isinstance(value, dict):
-            items = cast("dict[str, Any]", value).items()
-            return {self._sanitized(key): self._sanitized(item) for key, item in items}
-        return value
 
     def _placeholders(self, values: dict[str, Any]) -> tuple[dict[str, Sequence[Message]], dict[str, dict[str, Any]]]:
         """Put placeholders in `values` for what becomes messages or blocks of its own."""

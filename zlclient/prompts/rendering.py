@@ -12,7 +12,7 @@ from .errors import PromptInputError, RenderLimitExceeded, StrictViolation
 from .fences import FenceMap
 from .mustache import MustacheRenderer
 from .parts import Dialect
-from .roles import FORGED_ROLE, RoleLine
+from .roles import FORGED_ROLE, RoleLine, find_role_lines
 from .sandbox import Sandbox, UndefinedPolicy, inside_root
 from .segments import Limits, Marks, Segment, Site, rendering
 
@@ -54,12 +54,12 @@ def render_segments(
         if dialect == "jinja2":
             marked = _render_jinja(text, values, marks, root, undefined, role_lines, first_line, file)
         elif dialect in ("mustache", "handlebars"):
-            renderer = MustacheRenderer(dialect, marks, undefined, _partials(root), with_roles=role_lines is None)
-            marked = renderer.render(text, values)
-        elif dialect in ("format", "f-string"):
-            marked = _render_format(text, values, marks)
+            renderer = MustacheRenderer(dialect, marks, undefined, _partials(root), file, first_line)
+            marked = renderer.render(text, values, role_lines)
         else:
-            marked = marks.mark_roles(text, role_lines or ())
+            marked = marks.mark_roles(text, find_role_lines(text) if role_lines is None else role_lines)
+            if dialect != "none":
+                marked = _render_format(marked, values, marks, first_line, file)
     segments = marks.segments(marked)
     forbidden = set(strict)
     for segment in segments:
@@ -113,7 +113,7 @@ def _render_jinja(
     except RecursionError:
         raise RenderLimitExceeded("the template nests too deeply", file=file) from None
     except RenderLimitExceeded as error:
-        raise RenderLimitExceeded(str(error), file=file, line=_line(error, first_line)) from None
+        raise error.at(file, _line(error, first_line)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         problem = f"a value does not fit its use in the template ({type(error).__name__})"
         raise PromptInputError(problem, file=file, line=_line(error, first_line)) from None
@@ -131,7 +131,7 @@ def _line(error: BaseException, first_line: int) -> int | None:
     return line + first_line - 1 if line else None
 
 
-def _render_format(text: str, values: Mapping[str, Any], marks: Marks) -> str:
+def _render_format(text: str, values: Mapping[str, Any], marks: Marks, first_line: int, file: str | None) -> str:
     fences = FenceMap(text, (match.span() for match in _FIELD.finditer(text) if match["name"]))
 
     def write(match: re.Match[str]) -> str:
@@ -141,10 +141,12 @@ def _render_format(text: str, values: Mapping[str, Any], marks: Marks) -> str:
         # JSON braces and other text are no field.
         if not name.isidentifier():
             return match[0]
+        line = first_line + text.count("\n", 0, match.start())
         if match["rest"]:
-            raise ConfigError(f"{{{name}{match['rest']}}}: conversions and formats are not available, write the text")
+            problem = f"{{{name}{match['rest']}}}: conversions and formats are not available, write the text"
+            raise ConfigError(problem, file=file, line=line)
         if name not in values:
-            raise PromptInputError("is used but has no value", input=name)
+            raise PromptInputError("is used but has no value", input=name, file=file, line=line)
         return marks.interp(values[name], marks.add_site(Site((name,), fences.at(*match.span()))))
 
     return _FIELD.sub(write, text)

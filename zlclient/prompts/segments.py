@@ -159,7 +159,7 @@ class Marks:
         at = 0
         for match in pattern.finditer(text):
             if match.start() > at:
-                found.append(Segment("literal", text[at : match.start()]))
+                found.append(Segment("literal", text[at : match.start()].replace("\r\n", "\n")))
             at = match.end()
             if match["role"] is not None:
                 line, whole = self.roles[int(match["role"])]
@@ -168,7 +168,7 @@ class Marks:
                 site = self.sites[int(match["site"])]
                 found.append(Segment("interp", match["text"], site.sources[0], site, match["plain"] == "1"))
         if at < len(text):
-            found.append(Segment("literal", text[at:]))
+            found.append(Segment("literal", text[at:].replace("\r\n", "\n")))
         return found
 
 
