@@ -234,7 +234,7 @@ def _splice(text: str, at: _Offsets, written: _Codes, block: int) -> str:
                 codes[places] = new
             stays = np.ones(codes.size, np.bool_)
             stays[places[new == _DELETED]] = False
-            piece = codes[stays].tobytes().decode("utf-32-le")
+            piece = str(codes[stays].data, "utf-32-le")
             if (new == _BLANK_LINE).any():
                 piece = piece.replace("\u2029", "\n\n")
         pieces.append(piece)
