@@ -6,7 +6,6 @@ before counts as read, what lies between it and the last mark as written. Prefix
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections import OrderedDict
@@ -48,11 +47,13 @@ class PrefixCache:
 
 def _prefixes(body: Mapping[str, Any], *, every: bool) -> Iterator[tuple[bytes, int, float]]:
     """(digest, tokens, time to live) of each marked prefix, shortest first."""
-    digest, tokens = hashlib.blake2b(str(body.get("model")).encode(), digest_size=16), 0
     last_mark = body.get("cache_control")  # automatic caching: as if the last block were marked
     blocks = list(_blocks(body))
     if not (every or last_mark or any(block.get("cache_control") for _, block in blocks)):
         return
+    import hashlib  # only requests with marks pay for it
+
+    digest, tokens = hashlib.blake2b(str(body.get("model")).encode(), digest_size=16), 0
     for at, (role, block) in enumerate(blocks):
         mark = block.get("cache_control") or every
         if last_mark and at == len(blocks) - 1:

@@ -135,7 +135,7 @@ def best_sentence(reading: Reading) -> str | None:
     total = sum(weight.values())
     shares = [sum(weight[term] for term in wanted & bag) / total for bag in bags]
     cues = [cue for cue in _lexicon().cues if cue.question.search(reading.question)]
-    fitting = [any(cue.sentence.search(sentence) for cue in cues) for sentence in told]
+    fitting = [any(re.search(cue.sentence, sentence) for cue in cues) for sentence in told]
     scores = [
         # A sentence goes on from the one before it, and from the first, which names what the text is about.
         (share + CONTEXT * max(shares[at - 1] if at else 0.0, 0.6 * shares[0]))
@@ -212,8 +212,10 @@ def _rarity(term: str, bags: list[set[str]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Cue:
+    """Patterns of a kind of question and of the sentences that answer it; `sentence` is compiled when first needed."""
+
     question: re.Pattern[str]
-    sentence: re.Pattern[str]
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +239,7 @@ def _lexicon() -> _Lexicon:
         stop_zh=re.compile("|".join([" ", *map(re.escape, stop_zh)])),
         synonyms={word: f"={group[0]}" for group in groups for word in group if word.isascii()},
         chinese_synonyms=tuple((word, f"={group[0]}") for group in groups for word in group if not word.isascii()),
-        focus=tuple(re.compile(pattern, re.IGNORECASE) for pattern in data["focus"]),
+        focus=tuple(re.compile(pattern) for pattern in data["focus"]),
         # The marks of names and places are in the letters' case, so only the question ignores it.
-        cues=tuple(
-            _Cue(re.compile(cue["question"], re.IGNORECASE), re.compile(cue["sentence"])) for cue in data["cue"]
-        ),
+        cues=tuple(_Cue(re.compile(cue["question"], re.IGNORECASE), cue["sentence"]) for cue in data["cue"]),
     )

@@ -49,7 +49,7 @@ _INSTRUCTION = re.compile(
     r"|translate\b|write\b|in (?:one|two|three|\d+) )",
     re.IGNORECASE,
 )
-# Where a sentence ends. A full stop does so before a space and a capital, a digit or Han; not after an initial or title.
+# Where a sentence ends. A full stop ends it before a space and a capital, a digit or Han, not after an initial or title
 _END = re.compile(
     r"[。！？]+[」』”’）\")]*|[!?]+[\"')]*(?=\s|$)"
     r"|(?<!\b[A-Z])(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
