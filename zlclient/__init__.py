@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .checking.fidelity import FidelityReport
     from .checking.format import FormatSpec
     from .client import AsyncClient, Client, ModelRetirementWarning
-    from .default import achat, astream, chat, prepare, stream
+    from .default import achat, astream, chat, outcome, prepare, stream
     from .errors import (
         BadAnswer,
         BadRequest,
@@ -45,8 +45,11 @@ if TYPE_CHECKING:
         ZlclientError,
     )
     from .middleware import middleware, shaped
+    from .prompts.library import Library
+    from .prompts.prompt import Prompt
     from .reply import Adjustment, Attempt, Reply, Timings, ToolCall, Usage
     from .settings import Settings
+    from .shaping.documents import Document
     from .shaping.sanitise import Sanitized, sanitize
     from .streams import AsyncStream, Stream
 
@@ -54,7 +57,7 @@ _HOMES = {
     "checking.fidelity": ("FidelityReport",),
     "checking.format": ("FormatSpec",),
     "client": ("AsyncClient", "Client", "ModelRetirementWarning"),
-    "default": ("achat", "astream", "chat", "prepare", "stream"),
+    "default": ("achat", "astream", "chat", "outcome", "prepare", "stream"),
     "errors": (
         "BadAnswer",
         "BadRequest",
@@ -80,8 +83,11 @@ _HOMES = {
         "ZlclientError",
     ),
     "middleware": ("middleware", "shaped"),
+    "prompts.library": ("Library",),
+    "prompts.prompt": ("Prompt",),
     "reply": ("Adjustment", "Attempt", "Reply", "Timings", "ToolCall", "Usage"),
     "settings": ("Settings",),
+    "shaping.documents": ("Document",),
     "shaping.sanitise": ("Sanitized", "sanitize"),
     "streams": ("AsyncStream", "Stream"),
 }

@@ -6,6 +6,7 @@ with zlclient.Client(model="auto", timeout=5) as client:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import uuid
@@ -21,6 +22,7 @@ from .errors import RateLimited, SendError
 from .providers import make_provider
 from .reply import Adjustment, Reply, joined
 from .request import Request
+from .routing.traffic import Traffic
 from .sending.clock import Clock, SystemClock
 from .sending.plan import Plan, Target
 from .sending.sender import AsyncSender, Sender
@@ -31,6 +33,7 @@ from .streams import AsyncStream, Stream
 if TYPE_CHECKING:
     from .prepared import Prepared
     from .providers.base import Provider
+    from .routing.traffic import Trial
     from .sending.call import Call
 
 log = logging.getLogger("zlclient")
@@ -68,6 +71,8 @@ class _Base:
         self._clients = dict(clients or {})
         self._http_client = http_client
         self._providers: dict[str, Provider] = {}
+        self._traffic = Traffic(self.settings)
+        self._shadows: set[asyncio.Task[None]] = set()
         self._rejections: dict[tuple[str, str], frozenset[str]] = {}
         self._sender = Sender(self._clock)
         self._async_sender = AsyncSender(self._clock)
@@ -194,23 +199,71 @@ class _Base:
     # The two drivers. Each pair differs only in what it awaits.
 
     def _chat(self, request: Request) -> Reply:
+        if request.experiment is None:
+            return self._answer(request)
+        trial = self._traffic.begin(request)
+        try:
+            reply = self._answer(trial.request)
+        except SendError as error:
+            control = trial.control_request(error)
+            if control is None:
+                raise
+            reply = self._answer(control)
+        reply = trial.answered(reply)
+        copy = trial.shadow_request()
+        if copy is not None:
+            threading.Thread(target=self._shadow, args=(trial, copy, reply), daemon=True).start()
+        return reply
+
+    async def _achat(self, request: Request) -> Reply:
+        if request.experiment is None:
+            return await self._aanswer(request)
+        trial = self._traffic.begin(request)
+        try:
+            reply = await self._aanswer(trial.request)
+        except SendError as error:
+            control = trial.control_request(error)
+            if control is None:
+                raise
+            reply = await self._aanswer(control)
+        reply = trial.answered(reply)
+        copy = trial.shadow_request()
+        if copy is not None:
+            task = asyncio.create_task(self._ashadow(trial, copy, reply))
+            self._shadows.add(task)  # the loop itself keeps only a weak reference
+            task.add_done_callback(self._shadows.discard)
+        return reply
+
+    def _shadow(self, trial: Trial, copy: Request, reply: Reply) -> None:
+        try:
+            trial.shadowed(reply, self._answer(copy))
+        except SendError as error:
+            trial.shadowed(reply, error)
+
+    async def _ashadow(self, trial: Trial, copy: Request, reply: Reply) -> None:
+        try:
+            trial.shadowed(reply, await self._aanswer(copy))
+        except SendError as error:
+            trial.shadowed(reply, error)
+
+    def _answer(self, request: Request) -> Reply:
         try:
             opened = self._sender.send(self._plan(request), whole=True)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(self._chat(first), self._chat(second), error)
+            return joined(self._answer(first), self._answer(second), error)
         reply = self._finish(opened.call, request)
         if wants_another(reply, request, self.settings):
             opened = self._sender.send(self._plan(left_of(request, self.settings, reply)), whole=True)
             reply = again(reply, self._finish(opened.call, request))
         return settled(reply, request, self.settings)
 
-    async def _achat(self, request: Request) -> Reply:
+    async def _aanswer(self, request: Request) -> Reply:
         try:
             opened = await self._async_sender.send(self._plan(request), whole=True)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(await self._achat(first), await self._achat(second), error)
+            return joined(await self._aanswer(first), await self._aanswer(second), error)
         reply = self._finish(opened.call, request)
         if wants_another(reply, request, self.settings):
             opened = await self._async_sender.send(self._plan(left_of(request, self.settings, reply)), whole=True)
@@ -218,22 +271,55 @@ class _Base:
         return settled(reply, request, self.settings)
 
     def _stream(self, request: Request) -> Stream:
-        opened = self._sender.send(self._plan(request), whole=False)
-        return Stream(opened, partial(self._finish, request=request))
+        if request.experiment is None:
+            opened = self._sender.send(self._plan(request), whole=False)
+            return Stream(opened, partial(self._finish, request=request))
+        trial = self._traffic.begin(request)
+        try:
+            opened = self._sender.send(self._plan(trial.request), whole=False)
+        except SendError as error:
+            control = trial.control_request(error)
+            if control is None:
+                raise
+            opened = self._sender.send(self._plan(control), whole=False)
+        return Stream(opened, partial(self._finish_trial, trial), trial.failed)
 
     async def _astream(self, request: Request) -> AsyncStream:
-        opened = await self._async_sender.send(self._plan(request), whole=False)
-        return AsyncStream(opened, partial(self._finish, request=request))
+        if request.experiment is None:
+            opened = await self._async_sender.send(self._plan(request), whole=False)
+            return AsyncStream(opened, partial(self._finish, request=request))
+        trial = self._traffic.begin(request)
+        try:
+            opened = await self._async_sender.send(self._plan(trial.request), whole=False)
+        except SendError as error:
+            control = trial.control_request(error)
+            if control is None:
+                raise
+            opened = await self._async_sender.send(self._plan(control), whole=False)
+        return AsyncStream(opened, partial(self._finish_trial, trial), trial.failed)
+
+    def _finish_trial(self, trial: Trial, call: Call) -> Reply:
+        return trial.answered(self._finish(call, trial.request))
+
+    def outcome(self, reply: Reply | str, metric: str, value: bool | float) -> None:
+        """Report what became of a reply of an experiment, any time later; the first report of a metric counts.
+
+        Raises:
+            InputError: the value is neither true or false nor a finite number.
+        """
+        self._traffic.outcome(reply, metric, value)
 
     def close(self) -> None:
-        """Close the connections of this process."""
+        """Close the connections of this process, and write what experiments have recorded."""
         for provider in self._providers.values():
             provider.close()
+        self._traffic.close()
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop, and of this process."""
         for provider in self._providers.values():
             await provider.aclose()
+        await asyncio.to_thread(self._traffic.close)
 
 
 class Client(_Base):

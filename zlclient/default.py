@@ -63,6 +63,11 @@ async def astream(prompt: Any, /, **options: Any) -> AsyncStream:
     return await default_client().astream(prompt, **options)
 
 
+def outcome(reply: Reply | str, metric: str, value: bool | float) -> None:
+    """Report what became of a reply of an experiment; see `Client.outcome`."""
+    default_client().outcome(reply, metric, value)
+
+
 def prepare(prompt: Any, /, **options: Any) -> Prepared:
     """The exact request that `chat` would send; see `Client.prepare`."""
     return default_client().prepare(prompt, **options)

@@ -103,11 +103,12 @@ def read_file(path: Path, table: tuple[str, ...] = ()) -> Source:
     """
     try:
         text = path.read_text("utf-8")
-        data: Any = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8", file=str(path)) from None
+    try:
+        data: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1  # "at end of document"

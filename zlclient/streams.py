@@ -19,7 +19,12 @@ from .reply import Reply, StreamEvent, TextDelta
 from .sending.sender import AsyncOpened, Bound, Opened, adrain, drain
 
 if TYPE_CHECKING:
+    from .errors import SendError
     from .sending.call import Call
+
+
+def _ignore(_: SendError) -> None:
+    """What a stream outside any experiment does with its failure."""
 
 
 class Stream:
@@ -29,10 +34,12 @@ class Stream:
         SendError: the answer broke off; `partial_text`, `usage` and `request_id` are attached.
     """
 
-    def __init__(self, opened: Opened, finish: Callable[[Call], Reply]) -> None:
+    def __init__(
+        self, opened: Opened, finish: Callable[[Call], Reply], failed: Callable[[SendError], None] = _ignore
+    ) -> None:
         self._opened, self._finish = opened, finish
         self._reply: Reply | None = None
-        self._events = _read(opened)
+        self._events = _read(opened, failed)
 
     def __iter__(self) -> Iterator[str]:
         for event in self._events:
@@ -71,10 +78,12 @@ class Stream:
 class AsyncStream:
     """The same for asyncio: `async for text in answer`, `await answer.reply()`."""
 
-    def __init__(self, opened: AsyncOpened, finish: Callable[[Call], Reply]) -> None:
+    def __init__(
+        self, opened: AsyncOpened, finish: Callable[[Call], Reply], failed: Callable[[SendError], None] = _ignore
+    ) -> None:
         self._opened, self._finish = opened, finish
         self._reply: Reply | None = None
-        self._events = _aread(opened)
+        self._events = _aread(opened, failed)
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for event in self._events:
@@ -109,7 +118,7 @@ class AsyncStream:
         await self.aclose()
 
 
-def _read(opened: Opened) -> Iterator[StreamEvent]:
+def _read(opened: Opened, failed: Callable[[SendError], None]) -> Iterator[StreamEvent]:
     """The rest of an answer. No method of Stream: a generator that held it would keep an abandoned one alive."""
     call, chunks = opened.call, opened.chunks
     yield from opened.events
@@ -126,11 +135,13 @@ def _read(opened: Opened) -> Iterator[StreamEvent]:
                 opened.exchange.close()
         except Failure as failure:
             opened.exchange.close()
-            raise call.failed(failure) from failure.__cause__
+            error = call.failed(failure)
+            failed(error)
+            raise error from failure.__cause__
         yield from events
 
 
-async def _aread(opened: AsyncOpened) -> AsyncIterator[StreamEvent]:
+async def _aread(opened: AsyncOpened, failed: Callable[[SendError], None]) -> AsyncIterator[StreamEvent]:
     """As `_read`."""
     call, chunks = opened.call, opened.chunks
     for event in opened.events:
@@ -148,6 +159,8 @@ async def _aread(opened: AsyncOpened) -> AsyncIterator[StreamEvent]:
                 await opened.exchange.aclose()
         except Failure as failure:
             await opened.exchange.aclose()
-            raise call.failed(failure) from failure.__cause__
+            error = call.failed(failure)
+            failed(error)
+            raise error from failure.__cause__
         for event in events:
             yield event
