@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from pydoc_data.topics import topics
+from typing import Any
 
 from zlclient.shaping import tokens
 from zlclient.shaping.documents import Document
@@ -81,8 +82,8 @@ def peers() -> dict[str, Splitter]:
     try:
         import chonkie
 
-        recursive = chonkie.RecursiveChunker(tokenizer="character", chunk_size=LIMIT)
-        sentence = chonkie.SentenceChunker(tokenizer="character", chunk_size=LIMIT, chunk_overlap=0)
+        recursive: Any = chonkie.RecursiveChunker(tokenizer="character", chunk_size=LIMIT)
+        sentence: Any = chonkie.SentenceChunker(tokenizer="character", chunk_size=LIMIT, chunk_overlap=0)
         found["chonkie recursive"] = lambda text: [chunk.text for chunk in recursive(text)]
         found["chonkie sentence"] = lambda text: [chunk.text for chunk in sentence(text)]
     except ImportError:

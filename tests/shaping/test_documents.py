@@ -217,6 +217,20 @@ def test_a_division_larger_than_the_stream_holds_is_cut(tmp_path: Path, monkeypa
     assert all(a.end == b.start for a, b in pairwise(segments))
 
 
+def test_page_marks_are_left_out_of_a_stream_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [f"年度报告\n第{chr(0x4E00 + 7 * n)}事项的说明。{'正文。' * n}\n第 {n} 页\n" for n in range(1, 40)]
+    path = tmp_path / "x.txt"
+    path.write_bytes("\f".join(pages).encode())
+    monkeypatch.setattr(documents, "_STREAM_WINDOW", 1500)
+    monkeypatch.setattr(documents, "_STREAM_MOST", 400)
+    segments = list(Document.stream_segments(path, 300, structure="plain", omit_page_marks=True))
+    sent = "".join(segment.rendered for segment in segments)
+    assert "".join(s.text for s in segments) == "\f".join(pages)
+    assert sent.count("事项的说明") == 39
+    assert "\f" not in sent
+    assert "页" not in sent
+
+
 def test_only_text_streams(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(b"%PDF-1.4")
     with pytest.raises(InputError, match="from_path"):

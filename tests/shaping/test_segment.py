@@ -216,6 +216,21 @@ def test_long_titles_are_shortened_not_fatal() -> None:
     assert "…" in first.anchor
 
 
+def test_numpy_changes_nothing_but_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = "第一章 总则\n" + "".join(f"第{n}条 本条规定一个事项；【注】另有规定的除外。\n" for n in range(1, 900))
+    for text in (law, "# One\n\n" + "An English sentence, of some words. " * 9000 + "A" * 500):
+        document = Document.from_text(text)
+        with_numpy = document.segments(400, overlap=20)
+        with monkeypatch.context() as patch:
+            patch.setattr(tokens, "_numpy", lambda: None)
+            assert document.segments(400, overlap=20) == with_numpy
+
+
+def test_long_runs_of_backslashes_are_unescaped_in_linear_time() -> None:
+    text = "\\" * 200_000 + "x"
+    assert STYLES["zh"].unescape(STYLES["zh"].escape(text)) == text
+
+
 def test_an_empty_document_has_no_segments() -> None:
     assert Document.from_text("").segments() == []
     assert Document.from_text("").outline() == []

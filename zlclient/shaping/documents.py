@@ -157,7 +157,7 @@ def _streamed(
     text: str, texts: Iterator[str], structure: Structure, marks: PageMarks, segmenter: Segmenter
 ) -> Iterator[Segment]:
     """Segment a growing text, dropping what has been cut off."""
-    base, rest = 0, Rest(0, (), 1)
+    base, page, rest = 0, 0, Rest(0, (), 1)
     following: str | None = text
     text = ""
     while following is not None:
@@ -167,17 +167,11 @@ def _streamed(
         piece = text
         if not final and len(text) > _STREAM_MOST:
             piece, final = text[: text.rfind("\n") + 1] or text, True
-        rest = yield from segmenter.run(
-            piece,
-            _settled(structure.headings(piece), piece, final),
-            marks.spans(piece),
-            rest=rest,
-            base=base,
-            final=final,
-        )
+        headings = _settled(structure.headings(piece), piece, final)
+        rest = yield from segmenter.run(piece, headings, marks.spans(piece, page), rest=rest, base=base, final=final)
         base += rest.start
+        page += piece.count("\f", 0, rest.start)
         text = text[rest.start :]
-    return
 
 
 def _settled(headings: Sequence[Heading], text: str, final: bool) -> Sequence[Heading]:

@@ -40,24 +40,31 @@ class PageMarks:
         self._repeated = frozenset(shape for shape, n in counts.items() if n >= least)
 
     def spans(self, text: str, first_page: int = 0) -> list[PageMark]:
-        """Return the page marks in `text`, in order; none where it has no form feed.
+        """Return the page marks in `text`, in order; none where the document has no form feed.
 
         `first_page` is how many form feeds came before `text`, where it is a piece of the document.
         """
-        if "\f" not in text:
+        if "\f" not in text and not self._repeated:
             return []
         marks: list[PageMark] = []
         start = 0
         for number, page in enumerate(text.split("\f"), first_page):
             if number > first_page:
                 marks.append(PageMark("page-break", start - 1, start))
-            marks += [
-                PageMark(f"page-{line.kind}", start + line.start, start + line.end)
-                for line in _edges(page)
-                if any((line.kind, form) in self._repeated for form in _forms(line.text, number))
-            ]
+            for line in _edges(page):
+                kind = self._kind(line, number)
+                if kind:
+                    marks.append(PageMark(f"page-{kind}", start + line.start, start + line.end))
             start += len(page) + 1
         return marks
+
+    def _kind(self, line: _Line, page: int) -> str | None:
+        """Return what `line` repeats; the last line of a page of two lines may well be its footer."""
+        forms = _forms(line.text, page)
+        for kind in (line.kind, "footer" if line.kind == "header" else "header"):
+            if any((kind, form) in self._repeated for form in forms):
+                return kind
+        return None
 
 
 class _Line(NamedTuple):

@@ -47,7 +47,7 @@ class AnchorStyle:
 
     def unescape(self, text: str) -> str:
         """Undo `escape`."""
-        return re.sub(rf"(\\+)(?={self.opener})", lambda m: "\\" * ((len(m[1]) - 1) // 2), text)
+        return re.sub(rf"(?<!\\)(\\++)(?={self.opener})", lambda m: "\\" * ((len(m[1]) - 1) // 2), text)
 
     def surcharges(self, text: str) -> list[tuple[int, int]]:
         """Return (position, hundredths of a token) for each character that escaping makes dearer."""

@@ -84,9 +84,8 @@ class Structure:
             number = match[slot.number]
             if slot.simple and number.isalnum() and not (slot.title and match[slot.title]):
                 rule = slot.rule
-                found.append(
-                    Heading(rule.kind, rule.level, number, "", match.start() + 1, match.end(), rule.unit, number)
-                )
+                start, end = match.span()
+                found.append(Heading(rule.kind, rule.level, number, "", start + 1, end, rule.unit, number))
             else:
                 _add(found, match, match.start() + 1, slots, scan)
         fences = fence_spans(scan)
