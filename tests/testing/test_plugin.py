@@ -104,7 +104,7 @@ def test_the_marker_says_how(run: Any, pytester: pytest.Pytester):
 
 
 def test_a_recording_answers_and_scenarios_add_to_it(run: Any, pytester: pytest.Pytester):
-    upstream = httpx2.Client(transport=transport([{"reply": {"text": "recorded", "ttft": 60}}], delays=False))
+    upstream = httpx2.Client(transport=transport([{"reply": {"text": "recorded", "ttft": 4}}], delays=False))
     proxy = RecordingProxy("https://h", CassetteWriter(pytester.path / "c.jsonl"), client=upstream)
     http = httpx2.Client(transport=LocalTransport(proxy, time.sleep))
     anthropic.Anthropic(api_key="k", http_client=http).messages.create(

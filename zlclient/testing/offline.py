@@ -36,8 +36,9 @@ class OfflineServer:
         scenario: scenario files, or scenarios as data.
         replay: a cassette, answered from before the scenarios.
         strict: a request that nothing is prepared for is an error; otherwise the offline responder answers it.
-        delays: wait as scenarios and recordings say. None: scenarios wait, recordings answer at once. False: nothing
-            waits, and a stall is a read timeout at once. Over `url`, what waits is real in any case.
+        delays: wait as scenarios and recordings say. None: scenarios wait, recordings answer at once. False: waits are
+            only reckoned: one longer than the client's read timeout is that timeout at once, others are no time at
+            all. Over `url` the scenarios' waits are real in any case.
         today: the day on which models are retired or not.
         models: further model ids that the providers' own hosts know; other hosts know every model.
         folder: where relative files are.
