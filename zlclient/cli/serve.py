@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from datetime import date
 from typing import Any
-
-from ..errors import ConfigError
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -21,6 +20,8 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback only)")
     parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
+    parser.add_argument("--scenario", metavar="FILE", help="answer from this file of scenarios")
+    parser.add_argument("--replay", metavar="FILE", help="answer from this cassette of `zlclient record`")
     parser.add_argument(
         "--model", action="append", default=[], metavar="ID", help="a further model id to accept; may be repeated"
     )
@@ -33,18 +34,20 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until interrupted. 0 after a stop, 2 where the settings or the address are wrong."""
+    """Serve until interrupted; 0 after a stop. Raises ConfigError where a file or the address is wrong."""
     from ..serving.app import serve
     from ..serving.build import build_server
 
-    try:
-        server = build_server(strict=args.strict, require_key=not args.no_key, models=args.model, today=args.today)
+    server = build_server(
+        scenario=args.scenario,
+        replay=args.replay,
+        strict=args.strict,
+        require_key=not args.no_key,
+        models=args.model,
+        today=args.today,
+    )
+    with suppress(KeyboardInterrupt):
         serve(server, args.host, args.port, lambda url: _announce(url, args.host))
-    except ConfigError as error:
-        print(f"zlclient serve: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        pass
     return 0
 
 

@@ -10,6 +10,7 @@ Plain ASGI, because a routing framework would take longer over a request than th
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -126,10 +127,18 @@ class Listener:
 
 
 def serve(server: Handler, host: str, port: int, on_ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL once connections are accepted."""
+    """Serve until SIGINT or SIGTERM, then raise KeyboardInterrupt. `on_ready` gets the URL as soon as clients may connect.
+
+    uvicorn ends open answers on a signal and then passes it on; as an exception, both signals let the caller clean up.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
     with listening_socket(host, port) as listening:
         on_ready(url_of(listening))  # the socket listens already: an early client waits in its backlog
         make_uvicorn(server).run([listening])
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
