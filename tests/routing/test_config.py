@@ -6,7 +6,7 @@ import pytest
 
 from zlclient.errors import ConfigError
 from zlclient.routing.gates import Gate
-from zlclient.routing.rollouts import parse_experiments, parse_rollouts
+from zlclient.routing.rollouts import parse_rollouts
 
 GOOD = {"control": "legacy", "treatment": "auto", "unit": "user_id", "stages": [1, 10, 50, 100]}
 
@@ -115,13 +115,13 @@ def test_what_is_required(missing):
 
 def test_experiments():
     table = {"arms": ["legacy", "auto", "mini"], "weights": [0.5, 0.25, 0.25], "coverage": 0.4, "unit": "user_id"}
-    plan = parse_experiments({"tone": table})["tone"]
+    plan = parse_rollouts({"tone": table})["tone"]
     assert plan.stages == ()
     assert [round(cell.high - cell.low, 6) for cell in plan.cells(0)] == [0.2, 0.1, 0.1]
     with pytest.raises(ConfigError, match="at least two arms"):
-        parse_experiments({"tone": table | {"arms": ["legacy"]}})
+        parse_rollouts({"tone": table | {"arms": ["legacy"]}})
     with pytest.raises(ConfigError, match="must be a table"):
-        parse_experiments({"tone": "legacy"})
+        parse_rollouts({"tone": "legacy"})
 
 
 def test_policies():

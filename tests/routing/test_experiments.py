@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from zlclient.errors import InputError
 from zlclient.routing.experiments import Assigner, Experiment
-from zlclient.routing.rollouts import Rollout, parse_experiments, parse_rollouts
+from zlclient.routing.rollouts import Rollout, parse_rollouts
 from zlclient.routing.sticky import MemoryBuckets
 from zlclient.routing.tables import Table
 from zlclient.routing.targeting import Targeting
@@ -227,7 +227,7 @@ def test_targeting(targeting, attributes, matches):
 def test_a_second_experiment_keeps_the_first_ones_sticky_assignment():
     """growthbook-swift issue 125; and growthbook-python pull request 119: the key holds the attribute's name."""
     buckets = MemoryBuckets()
-    plans = parse_experiments(
+    plans = parse_rollouts(
         {name: {"arms": ["0", "1"], "unit": "id", "sticky": True, "weights": [1.0, 0.0]} for name in ("one", "two")}
     )
     for name, plan in plans.items():

@@ -12,7 +12,7 @@ import pytest
 from zlclient.errors import InputError
 from zlclient.routing.judge import change_state
 from zlclient.routing.records import Shadow
-from zlclient.routing.rollouts import Rollout, parse_experiments, parse_rollouts
+from zlclient.routing.rollouts import Rollout, parse_rollouts
 from zlclient.routing.router import Router
 from zlclient.routing.state import State
 from zlclient.routing.stores import Store, StoreUnavailable, open_store
@@ -168,11 +168,11 @@ def test_the_judge_rolls_back_within_the_interval_and_takes_turns():
 def test_a_changed_configuration_takes_effect():
     """growthbook-python issue 33: a changed weight was never picked up."""
     tables: dict[str, dict[str, Any]] = {"bot": {"arms": ["legacy", "auto"], "unit": "user_id", "weights": [1.0, 0.0]}}
-    router = Router(parse_experiments(tables), MemoryStore(), background=False)
+    router = Router(parse_rollouts(tables), MemoryStore(), background=False)
     router.step()
     assert router.assign("bot", unit="u").arm == "legacy"
     tables["bot"]["weights"] = [0.0, 1.0]
-    router.update(parse_experiments(tables))
+    router.update(parse_rollouts(tables))
     assert router.assign("bot", unit="u").arm == "auto"
 
 

@@ -10,7 +10,7 @@ from zlclient.errors import InputError
 from zlclient.routing.evidence import quantile
 from zlclient.routing.judge import Judge, change_state, start
 from zlclient.routing.records import Exposure, Outcome, Record, Shadow
-from zlclient.routing.rollouts import Rollout, parse_experiments, parse_rollouts
+from zlclient.routing.rollouts import Rollout, parse_rollouts
 from zlclient.routing.state import State, first_state, move, possible_actions
 from zlclient.routing.stores.memory import MemoryStore
 from zlclient.routing.tally import Tally
@@ -215,7 +215,7 @@ def test_without_gates_only_people_advance():
 
 def test_several_treatments_and_plain_experiments():
     table = {"arms": ["legacy", "auto", "mini"], "unit": "user_id", "gates": {"error_rate": "< 5%"}}
-    rollout = parse_experiments({"bot": table})["bot"]
+    rollout = parse_rollouts({"bot": table})["bot"]
     state = State("running", 0, 1, 1, 0.0)
     records = [exposures(arm, 500) for arm in ("legacy", "auto", "mini")]
     assert verdict(rollout, *records, state=state).sentence.endswith("auto and mini may replace legacy")

@@ -10,7 +10,7 @@
     dwell = "1 h"                       # at least this long at every stage
     maturation = "24 h"                 # labels count once the request is this old
 
-    [tool.zlclient.experiments.tone]
+    [tool.zlclient.rollouts.tone]       # arms instead of stages: a plain experiment
     arms = ["legacy", "auto", "mini"]   # the first is the control
     weights = [0.5, 0.25, 0.25]
     coverage = 0.4
@@ -108,20 +108,17 @@ class Rollout:
         return replace(self, experiment=replace(self.experiment, **changes))  # pyright: ignore[reportArgumentType]
 
 
-def parse_rollouts(values: object, path: str = "rollouts", where: Where | None = None) -> dict[str, Rollout]:
+def parse_rollouts(tables: object, path: str = "rollouts", where: Where | None = None) -> dict[str, Rollout]:
     """Every rollout of the table `path`, by name.
 
     Raises:
         ConfigError: naming the dotted key, its value, what is accepted, and file and line where `where` knows them.
     """
-    tables = Table(values, path, where)
-    return {name: _rollout(name, Table(table, f"{path}.{name}", where)) for name, table in tables.items()}
-
-
-def parse_experiments(values: object, path: str = "experiments", where: Where | None = None) -> dict[str, Rollout]:
-    """Every experiment of the table `path`, by name; errors as for `parse_rollouts`."""
-    tables = Table(values, path, where)
-    return {name: _experiment(name, Table(table, f"{path}.{name}", where)) for name, table in tables.items()}
+    found: dict[str, Rollout] = {}
+    for name, values in Table(tables, path, where).items():
+        table = Table(values, f"{path}.{name}", where)
+        found[name] = (_experiment if "arms" in table else _rollout)(name, table)
+    return found
 
 
 def _rollout(name: str, table: Table) -> Rollout:

@@ -30,7 +30,7 @@ def quantity(value: float, scale: Scale, *, signed: bool = False) -> str:
     if scale == "share":
         return f"{sign}{_digits(value * 100)} {'pp' if signed else '%'}"
     if scale == "seconds":
-        return f"{sign}{_digits(value * 1000)} ms" if abs(value) < 2 else f"{sign}{_digits(value)} s"
+        return f"{sign}{_digits(value * 1000)} ms" if abs(value) < 1 else f"{sign}{_digits(value)} s"
     return f"{sign}{_digits(value)}" + (" USD" if scale == "usd" else "")
 
 
