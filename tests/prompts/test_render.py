@@ -122,6 +122,34 @@ def test_handlebars(template, values, expected):
     assert render_text(template, "handlebars", values) == expected
 
 
+@pytest.mark.parametrize(
+    ("template", "dialect"),
+    [
+        ("{{}}", "mustache"),
+        ("{{}}", "handlebars"),
+        ("{{#}}{{/}}", "mustache"),
+        ("{{.}}", "mustache"),
+        ("{{this}}", "handlebars"),
+    ],
+)
+def test_tags_without_a_name(template, dialect):
+    with pytest.raises((ConfigError, PromptInputError)):
+        render_text(template, dialect, {"a": "secret"})
+
+
+def test_an_items_name_does_not_borrow_the_trust_of_an_input():
+    front = "---\ntemplate: {format: {kind: mustache}}\ninputs: {title: {trust: trusted}, l: {kind: array}}\n---\n"
+    prompt = Prompt.from_text(front + "user:\nAll {{title}}: {{#l}}{{title}}, {{/l}}")
+    text = prompt.render(title="mine", l=[{"title": "theirs"}]).messages[0]["content"]
+    assert text == "All mine: <title>theirs</title>, "
+
+
+@pytest.mark.parametrize("template", ["{{#l}}" + "y" * 9999 + "{{/l}}", "{{#l}}{{#l}}{{#l}}.{{/l}}{{/l}}{{/l}}"])
+def test_sections_are_bounded(template):
+    with pytest.raises(RenderLimitExceeded):
+        render_text(template, "mustache", {"l": [1] * 999}, limits=Limits(output=1_000_000))
+
+
 def test_format_fields():
     assert render_text('{{"a": 1}} {name} {not a field}', "format", {"name": "N"}) == '{"a": 1} N {not a field}'
     with pytest.raises(ConfigError, match="conversions"):
@@ -249,3 +277,26 @@ def test_a_role_line_in_a_macro_is_an_error():
     text = "{% macro turn(x) %}\nuser:\n{{ x }}\n{% endmacro %}system:\na\n{{ turn(b) }}"
     with pytest.raises(RenderLimitExceeded, match="role line"):
         Prompt.from_text(text).render(b="c")
+
+
+TEMPLATE_PIECES = [
+    "{{", "}}", "{%", "%}", "{#", "#}", " x ", " y", "|upper", "|join('x')", "|indent(3)", ".a", "[0]", "(", ")", " if ", " for ", " in ",
+    " endif ", " endfor ", " set z = ", " macro m(a) ", " endmacro ", " m(x) ", " filter trim ", " endfilter ", " include 'a' ", "else",
+    "~", "+", "*", "'s'", "1", "\n", "system:\n", "user:\n", "#if x", "/if", "#x", "/x", "^x", ">p", "!c", "#each y", "/each", "role \"user\"",
+    "json x", "this", "../x", "{x}", "{", "}", "中", "\ud800", "\x00", "-", "raw", "endraw", "history",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["a.prompty", "a.j2", "a.prompt", "a.md", "a.txt", "m.prompty"])
+@given(pieces=st.lists(st.sampled_from(TEMPLATE_PIECES), max_size=14))
+@settings(max_examples=250, deadline=None)
+def test_a_wrong_template_gives_only_our_errors(path, pieces):
+    text = "".join(pieces)
+    if path == "m.prompty":
+        text = "---\ntemplate: {format: {kind: mustache}}\n---\n" + text
+    try:
+        prompt = Prompt.from_text(text, path=path)
+        known = set(prompt.source.names)
+        prompt.render(**{name: value for name, value in {"x": "v", "y": [1, {"a": "b"}]}.items() if name in known})
+    except (ConfigError, InputError):
+        pass

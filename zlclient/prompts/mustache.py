@@ -150,8 +150,10 @@ class _Run:
         self.sources: list[str] = []
 
     def block(self, items: list[Any], stack: list[Any]) -> None:
+        """Render items: literal text and tags."""
         for item in items:
             if isinstance(item, str):
+                self.renderer.marks.add(len(item))
                 self.output.append(item)
             else:
                 line = self.renderer.line(self.text, item.tag.start)
@@ -165,10 +167,11 @@ class _Run:
                     raise ConfigError(str(error), file=self.renderer.file, line=line) from None
 
     def _tag(self, block: _Block, stack: list[Any]) -> None:
-        head = _plain(block.words[0]) if block.words else ""
+        head = block.head
         if block.sigil in ("#", "^"):
             self._section(block, head, stack)
         elif block.sigil == ">":
+            self.renderer.marks.count_load()
             text = self.renderer.partial(head)
             if text is None:
                 raise ConfigError(f"there is no partial {head!r} in the template's folder")
@@ -176,19 +179,11 @@ class _Run:
         elif self.renderer.dialect == "handlebars" and (len(block.words) > 1 or head in ("history", "role")):
             self._helper(block, head, stack)
         else:
-            name = (
-                head
-                if self.renderer.dialect == "handlebars"
-                else block.words[0].string[slice(*self._inner(block))].strip()
-            )
-            self._write(block, name, self._lookup(name, stack))
-
-    @staticmethod
-    def _inner(block: _Block) -> tuple[int, int]:
-        assert block.tag is not None
-        return block.tag.inner
+            self._write(block, head, self._lookup(head, stack))
 
     def _section(self, block: _Block, head: str, stack: list[Any]) -> None:
+        if not head:
+            raise ConfigError("a section needs a name")
         words = [self._value(word, stack) for word in block.words[1:]]
         other = block.other or []
         if self.renderer.dialect == "handlebars" and head in _BLOCKS:
@@ -196,13 +191,13 @@ class _Run:
             return
         value = self._lookup(head, stack, optional=True)
         if block.sigil == "^":
-            self.block(other if bool(value) else block.body, stack)
-        elif not bool(value):
+            self.block(other if value else block.body, stack)
+        elif not value:
             self.block(other, stack)
         elif isinstance(value, Sequence) and not isinstance(value, str):
             self._each(block.body, cast("Sequence[Any]", value), head, stack)
         else:
-            self._within(block.body, head, [*stack, value] if isinstance(value, Mapping) else stack)
+            self._within(block.body, head, stack if isinstance(value, bool) else [*stack, value])
 
     def _handlebars(self, block: _Block, head: str, words: list[Any], stack: list[Any]) -> None:
         other = block.other or []
@@ -215,7 +210,7 @@ class _Run:
         elif head in ("ifEquals", "unlessEquals"):
             is_equal = len(words) > 1 and words[0] == words[1]
             self.block(block.body if is_equal == (head == "ifEquals") else other, stack)
-        elif not bool(words[0] if words else None):
+        elif not words or not words[0]:
             self.block(other, stack)
         elif head == "with":
             self._within(block.body, _plain(block.words[1]), [*stack, words[0]])
@@ -230,7 +225,7 @@ class _Run:
             self._within(body, name, [*stack, here, item])
 
     def _within(self, body: list[Any], name: str, stack: list[Any]) -> None:
-        self.sources.append(name)
+        self.sources.append(_root_name(name))
         self.block(body, stack)
         self.sources.pop()
 
@@ -243,16 +238,12 @@ class _Run:
             self._write(block, "history", self.root.get("history", ""))
         elif head == "json":
             indent = keys.get("indent")
-            text = json.dumps(
-                words[0], ensure_ascii=False, indent=indent if isinstance(indent, int) and indent < 9 else None
-            )
-            self._write(block, _plain(block.words[1]) if words else head, text, Fence("json"))
+            indent = min(indent, 8) if isinstance(indent, int) else None
+            text = json.dumps(words[0] if words else None, ensure_ascii=False, indent=indent)
+            self._write(block, _plain(block.words[1]), text, Fence("json"))
         elif head == "media":
-            self._write(
-                block,
-                next((_plain(word) for word in block.words[1:] if word["key"] == "url="), head),
-                keys.get("url", ""),
-            )
+            name = next((_plain(word) for word in block.words[1:] if word["key"] == "url="), head)
+            self._write(block, name, keys.get("url", ""))
         elif head != "section":
             raise ConfigError(f"the helper {head!r} is not available; known are role, history, media, json, section")
 
@@ -270,23 +261,25 @@ class _Run:
 
     def _write(self, block: _Block, name: str, value: Any, fence: Fence | None = None) -> None:
         assert block.tag is not None
-        own = re.split(r"[./]", name.removeprefix("@root.").lstrip("./"), maxsplit=1)[0]
-        local = own in ("this", "", "@index", "@first", "@last", "@key") or (own not in self.root and self.sources)
-        sources = (self.sources[0] if local and self.sources else own,)
+        own = _root_name(name)
+        # Inside a section a name may be the item's or the caller's: the value is trusted only if both are.
+        names = ([own] if own in self.root else []) + self.sources[:1] or [own]
+        sources = tuple(dict.fromkeys(names))
         site = self.renderer.marks.add_site(Site(sources, fence or self.fences.at(block.tag.start, block.tag.end)))
         self.output.append(self.renderer.marks.interp("" if value is None else value, site))
 
     def _lookup(self, path: str, stack: list[Any], *, optional: bool = False) -> Any:
         if path in (".", "this"):
-            return next((item for item in reversed(stack) if not _is_counter(item)), None)
+            here = next((item for item in reversed(stack) if not _is_counter(item)), None)
+            if here is self.root and not optional:
+                raise ConfigError(f"{{{{{path}}}}} is for the items of a section")
+            return here
         if path.startswith("@root."):
             path, stack = path.removeprefix("@root."), [self.root]
         while path.startswith("../"):
             # One step out of a loop is two: its counters and its item.
-            path, stack = (
-                path[3:],
-                (stack[:-2] if len(stack) > 2 and _is_counter(stack[-2]) else stack[:-1]) or stack[:1],
-            )
+            steps_out = 2 if len(stack) > 2 and _is_counter(stack[-2]) else 1
+            path, stack = path[3:], stack[:-steps_out] or stack[:1]
         steps = path.removeprefix("this.").removeprefix("./").split(".")
         for context in reversed(stack):
             if isinstance(context, Mapping) and steps[0] in context:
@@ -306,6 +299,10 @@ class _Run:
             else:
                 raise PromptInputError(f"has no {path!r}", input=steps[0])
         return value
+
+
+def _root_name(path: str) -> str:
+    return re.split(r"[./]", path.removeprefix("@root.").lstrip("./"), maxsplit=1)[0]
 
 
 def _items(value: Any) -> list[Any]:

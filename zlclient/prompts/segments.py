@@ -105,6 +105,15 @@ class Marks:
         if size > self.limits.output:
             raise RenderLimitExceeded(f"rendering gives more than {self.limits.output} characters")
 
+    def add(self, size: int) -> None:
+        """Count `size` characters of output.
+
+        Raises:
+            RenderLimitExceeded: there were too many.
+        """
+        self.size += size
+        self.grow(self.size)
+
     def add_site(self, site: Site) -> int:
         """The number of a new site."""
         self.sites.append(site)
@@ -113,8 +122,7 @@ class Marks:
     def interp(self, value: object, site: int) -> str:
         """`value` between marks that say where it was written."""
         text = self.unmark(str(value))
-        self.size += len(text)
-        self.grow(self.size)
+        self.add(len(text))
         plain = int(isinstance(value, (bool, int, float)) or value is None)
         return f"{_OPEN}{self.nonce}{_NEXT}{site}{_NEXT}{plain}{_TEXT}{text}{_CLOSE}{self.nonce}{_END}"
 
