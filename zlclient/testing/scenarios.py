@@ -34,6 +34,14 @@ class Scenarios:
         """For any request: give this every time."""
         self._add({"reply": _one(reply, fields)}, _caller())
 
+    def replies(self, *replies: Any) -> None:
+        """For any request: give these one after another, each once."""
+        self._add({"replies": list(replies)}, _caller())
+
+    def turns(self, *replies: Any) -> None:
+        """For any request: give the one of the conversation's turn."""
+        self._add({"turns": list(replies)}, _caller())
+
     def add(self, *scenarios: Mapping[str, Any]) -> None:
         """Add scenarios in the form of a scenario file. Raises ConfigError."""
         self._responder.add(*read_scenarios(list(scenarios)))
