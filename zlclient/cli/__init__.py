@@ -21,6 +21,10 @@ COMMANDS = {
     "chat": ("chat", "ask a model, or the offline engine"),
     "explain": ("explain", "show the exact request that would leave, and every adjustment"),
     "config": ("config", "show the effective settings and where each came from"),
+    "lint": ("lint", "check prompt templates, and fix what is safe to fix"),
+    "render": ("render", "show what a prompt template becomes"),
+    "serve": ("serve", "run the local server that the official SDKs accept"),
+    "record": ("record", "record exchanges with a real endpoint, without secrets"),
 }
 
 
