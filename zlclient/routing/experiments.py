@@ -127,7 +127,7 @@ class Assigner:
             InputError: there is no unit, or `force` names no arm.
         """
         attributes = attributes or {}
-        found = self._unit(unit, attributes, request_id)
+        found = unit if unit and unit != PER_REQUEST else self._unit(unit, attributes, request_id)
         if self.halted:
             return self._control(found, self.halted)
         wanted = force or self.experiment.force.get(found)

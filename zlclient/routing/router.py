@@ -81,10 +81,27 @@ class Router:
         force: str | None = None,
         request_id: str | None = None,
     ) -> Decision:
-        """Which arm answers. No I/O, but for a short wait for the state at the very first call.
+        """Which arm answers a request that is about to be sent; `decide`, and then the arm's breaker.
 
-        Where the arm's breaker is open the control answers: `arm` is the control, `assigned` what was to be, and the
-        reason is "breaker_open". Every decision wants one `record`, with an error type where the call failed.
+        Where the breaker is open the control answers: `arm` is the control, `assigned` what was to be, and the reason
+        is "breaker_open". Every decision wants one `record`, with an error type where the call failed.
+        """
+        decision = self.decide(name, unit=unit, attributes=attributes, force=force, request_id=request_id)
+        breaker = self._breakers.get((name, decision.arm)) if decision.variation else None
+        if breaker is None or breaker.allow():
+            return decision
+        return decision._replace(arm=self._assigners[name].experiment.arms[0], variation=0, reason="breaker_open")
+
+    def decide(
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        attributes: Attributes | None = None,
+        force: str | None = None,
+        request_id: str | None = None,
+    ) -> Decision:
+        """The arm of a unit, without a request. No I/O, but for a short wait for the state at the very first call.
 
         Raises:
             InputError: no such experiment, no unit, or `force` names no arm.
@@ -96,11 +113,7 @@ class Router:
             near = get_close_matches(name, self._assigners, 1)
             known = f"did you mean {near[0]!r}?" if near else f"configured: {', '.join(self._assigners) or 'none'}"
             raise InputError(f"no experiment or rollout is called {name!r}; {known}", where="experiment")
-        decision = assigner.decide(unit, attributes, force=force, request_id=request_id)
-        breaker = self._breakers.get((name, decision.arm)) if decision.variation else None
-        if breaker is None or breaker.allow():
-            return decision
-        return decision._replace(arm=assigner.experiment.arms[0], variation=0, reason="breaker_open")
+        return assigner.decide(unit, attributes, force=force, request_id=request_id)
 
     def record(
         self,
