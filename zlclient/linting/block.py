@@ -1,0 +1,194 @@
+"""A part of a prompt as rules see it: its text, what of it instructs, sentences, paragraphs, languages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from zlclient.prompts.parts import Part, Span
+
+from .kinds import CODE, EXAMPLE, INSTRUCTION, MASK, TAG, Kinds, classify
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*(?=\s)|[。！？；!?]+|\n[ \t]*(?=\n|[-*+•#>|]|\d{1,3}[.)、])|\n")
+_BLANK = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
+_CJK = re.compile(r"[\u4e00-\u9fff]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_WORD = re.compile(r"[A-Za-zÀ-ÿ]+")
+_ENGLISH = frozenset(
+    [
+        "the",
+        "and",
+        "to",
+        "of",
+        "is",
+        "you",
+        "your",
+        "in",
+        "that",
+        "for",
+        "with",
+        "be",
+        "this",
+        "are",
+        "it",
+        "if",
+        "not",
+        "on",
+        "as",
+        "do",
+        "from",
+        "a",
+        "an",
+        "or",
+    ]
+)
+_OTHER = frozenset(
+    [
+        "und",
+        "der",
+        "die",
+        "das",
+        "nicht",
+        "ist",
+        "ein",
+        "eine",
+        "zu",
+        "les",
+        "des",
+        "est",
+        "une",
+        "pas",
+        "dans",
+        "que",
+        "el",
+        "los",
+        "las",
+        "para",
+        "una",
+        "por",
+        "con",
+        "não",
+        "il",
+        "della",
+        "le",
+        "la",
+        "en",
+        "un",
+        "et",
+        "du",
+        "mit",
+        "auf",
+        "den",
+        "von",
+        "sie",
+        "wie",
+        "être",
+        "você",
+        "são",
+        "niet",
+        "het",
+        "een",
+    ]
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence of instruction: `text` is masked where it quotes; offsets are of the block's text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One part. `prose` is its text with all but instructions masked, `markup` with code and template tags masked."""
+
+    part: Part
+    prompt: int
+    """Which prompt of the file it belongs to: blocks of one conversation share the number."""
+
+    @property
+    def text(self) -> str:
+        """The part's own text."""
+        return self.part.text
+
+    @property
+    def role(self) -> str | None:
+        """The part's role."""
+        return self.part.role
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The kind of each character."""
+        return classify(self.part)
+
+    @cached_property
+    def prose(self) -> str:
+        """Instructions only, at their offsets."""
+        return self.kinds.masked(INSTRUCTION)
+
+    @cached_property
+    def markup(self) -> str:
+        """All but code and template tags, at their offsets."""
+        return self.kinds.masked(*(kind for kind in range(6) if kind not in (CODE, TAG)))
+
+    @cached_property
+    def shown(self) -> str:
+        """Instructions and examples, at their offsets."""
+        return self.kinds.masked(INSTRUCTION, EXAMPLE)
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of instruction, without those that are masked as a whole."""
+        prose = self.prose
+        found: list[Sentence] = []
+        at = 0
+        for end in [*(match.end() for match in _SENTENCE_END.finditer(prose)), len(prose)]:
+            piece = prose[at:end]
+            if piece.strip(MASK + " \t\r\n"):
+                lead = len(piece) - len(piece.lstrip())
+                found.append(Sentence(piece.strip(), at + lead, at + len(piece.rstrip())))
+            at = end
+        return tuple(found)
+
+    @cached_property
+    def paragraphs(self) -> tuple[Span, ...]:
+        """Spans of paragraphs, blank lines between them."""
+        spans: list[Span] = []
+        at = 0
+        for match in _BLANK.finditer(self.text):
+            spans.append(Span(at, match.start()))
+            at = match.end()
+        spans.append(Span(at, len(self.text)))
+        return tuple(span for span in spans if self.text[span.start : span.end].strip())
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """ "zh" and "en", where the instructions hold enough of it; word lists are only used for their language."""
+        prose = self.prose
+        found: set[str] = set()
+        chinese = len(_CJK.findall(prose))
+        if chinese >= 2 and not _KANA.search(prose):
+            found.add("zh")
+        words = [word.lower() for word in _WORD.findall(prose)]
+        if words and len(words) * 6 >= chinese:
+            english = sum(word in _ENGLISH for word in words)
+            other = sum(word in _OTHER for word in words)
+            if english > other or (english == other and all(word.isascii() for word in words)):
+                found.add("en")
+        elif len(words) >= 3 and chinese and sum(word in _ENGLISH for word in words) >= 2:
+            found.add("en")
+        return frozenset(found)
+
+    def span(self, start: int, end: int) -> Span:
+        """The file's span of `text[start:end]`."""
+        return self.part.span(start, end)
+
+    def line_at(self, offset: int) -> Span:
+        """The line of `text` around `offset`, without its break."""
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        return Span(start, len(self.text) if end < 0 else end)

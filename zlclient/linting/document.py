@@ -1,0 +1,122 @@
+"""One prompt file as rules see it: parsed, cut into blocks, with its inputs and the models it is meant for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from zlclient.prompts.parts import KeyPath, Part, PromptSource, Span, Variable
+
+from .block import Block
+from .inputs import Input, declared_inputs
+from .target import ModelUse, Target, find_uses
+
+if TYPE_CHECKING:
+    from zlclient.prompts.yaml_nodes import YamlDocument
+
+_YAML = frozenset(["github-models", "promptfoo", "yaml"])
+_TOGETHER = frozenset(["prompty", "jinja", "markdown", "text", "dotprompt", "github-models"])
+_MESSAGE = re.compile(r"\[\d+\]\.content\Z")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file with all that rules ask of it, worked out when first asked for."""
+
+    source: PromptSource
+    today: date
+    target: Target | None = None
+    force_target: bool = False
+    languages: frozenset[str] = frozenset(("en", "zh"))
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self.source.text
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The parts, in order."""
+        return tuple(Block(part, number) for part, number in zip(self.source.parts, self._numbers(), strict=True))
+
+    def _numbers(self) -> list[int]:
+        if self.source.format in _TOGETHER:
+            return [0] * len(self.source.parts)
+        seen: dict[str, int] = {}
+        return [seen.setdefault(_conversation(part, index), len(seen)) for index, part in enumerate(self.source.parts)]
+
+    @cached_property
+    def prompts(self) -> tuple[tuple[Block, ...], ...]:
+        """Blocks by conversation."""
+        groups: dict[int, list[Block]] = {}
+        for block in self.blocks:
+            groups.setdefault(block.prompt, []).append(block)
+        return tuple(tuple(group) for group in groups.values())
+
+    @cached_property
+    def document(self) -> YamlDocument | None:
+        """The front matter, or the whole of a YAML file, with the places of its keys; None where there is none."""
+        from zlclient.prompts.yaml_nodes import YamlDocument, read_yaml
+
+        if self.source.format in _YAML:
+            return read_yaml(self.source.text)
+        front = self.source.front
+        if front is None or front.problem:
+            return None
+        return YamlDocument(data=front.data, keys=front.keys, values=front.values)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The front matter or YAML document as data, {} where there is none."""
+        data: Any = self.document.data if self.document else None
+        return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+
+    def key_span(self, path: KeyPath) -> Span | None:
+        """The file's span of a key of `data`."""
+        return self.document.keys.get(path) if self.document else None
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """The declared inputs."""
+        return tuple(declared_inputs(self.source, self.document))
+
+    @cached_property
+    def has_input_section(self) -> bool:
+        """Whether the file declares inputs at all, so that an undeclared name is a mistake."""
+        return bool(self.inputs) or "inputs" in self.data
+
+    @cached_property
+    def models(self) -> tuple[ModelUse, ...]:
+        """Each model the file is for: those it names, or the target of the settings."""
+        found = list(find_uses(self.source, self.document, self.today))
+        target = self.target
+        if target is None:
+            return tuple(found)
+        if self.force_target:
+            return tuple(ModelUse(use.name, use.span, use.options, target, is_override=True) for use in found) or (
+                ModelUse(target.model.id, None, {}, target, is_override=True),
+            )
+        named = [ModelUse(u.name, u.span, u.options, u.target or (None if u.name else target)) for u in found]
+        return tuple(named) or (ModelUse(target.model.id, None, {}, target, is_override=True),)
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The models of `models` that are known to some provider."""
+        return tuple(use.target for use in self.models if use.target)
+
+    def outputs_in(self, block: Block) -> Sequence[Variable]:
+        """The inputs written out inside a block."""
+        start, end = block.part.start, block.part.end
+        return [v for v in self.source.variables if v.output and start <= v.start < end and v.tag.end <= end]
+
+
+def _conversation(part: Part, index: int) -> str:
+    """Messages of one list make one conversation; any other string stands alone."""
+    if part.kind == "message" and _MESSAGE.search(part.name):
+        return _MESSAGE.sub("", part.name)
+    return f"#{index}"

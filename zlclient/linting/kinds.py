@@ -1,0 +1,254 @@
+"""Which characters of a prompt's text instruct, and which only show, quote or carry data. Positions are kept.
+
+A content rule that reads a quoted sentence, a code sample, a worked example or a pasted document as an instruction is
+wrong; so each character gets a kind, and rules see a text of the same length in which all else is masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from zlclient.prompts.parts import Part
+
+INSTRUCTION, EXAMPLE, QUOTED, CODE, DATA, TAG = range(6)
+NAMES: Final = ("instruction", "example", "quoted", "code", "data", "tag")
+MASK: Final = "\ufffc"
+
+_FENCE = re.compile(r"^[ \t]{0,12}(?:>[ \t]?)?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,400}?\1(?!`)")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,100}》"
+    r"|(?<![\w'])'(?=[^\s'])[^'\n]{1,200}(?<=[^\s'])'(?![\w'])|‘[^’\n]{1,200}’(?!\w)"
+)
+_TRIPLE = re.compile(r"\"\"\"[^\"]{1,20000}?\"\"\"|'''[^']{1,20000}?'''")
+_URL = re.compile(r"\bhttps?://[^\s<>\"'）】」]+")
+_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_ASIDE = re.compile(
+    r"[(（](?:e\.g\.|i\.e\.|for example|for instance|such as|例如|比如|譬如)[^()（）\n]{0,300}[)）]"
+    r"|(?:\be\.g\.|\bfor example,|\bfor instance,|例如[，：]?|比如[，：]?"
+    r"|譬如)(?=[^\n])[^\n。]{0,200}?(?=\.\s|[。\n]|$)",
+    re.IGNORECASE,
+)
+_EXAMPLE_HEADING = re.compile(
+    r"\bexamples?\b|\bsamples?\b|few[- ]shot|\bdemonstrations?\b|示例|样例|例子|范例|举例|案例|示範", re.IGNORECASE
+)
+_EXAMPLE_TITLE = re.compile(
+    r"(?:[\w'-]{1,20}[ \t]){0,4}(?:examples?|samples?|few[- ]shot|demonstrations?)(?:[ \t]#?\w{1,12}){0,3}"
+    r"|.{0,12}(?:示例|样例|例子|范例|举例|案例).{0,6}",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(
+    r"^[ \t]{0,3}(?:(?P<level>#{1,6})[ \t]*(?P<title>[^\n]*?)|(?P<bold>\*\*[^*\n]{1,80}\*\*[:：]?))[ \t]*$"
+)
+_LEAD_IN = re.compile(
+    r"^[ \t*]*(?:Example|Sample|示例|样例|例)[ \t]?\d{1,2}\b[^\n]{0,60}$|"
+    r"(?:\b(?:for example|for instance|examples?|sample)\b[^\n.]{0,60}|(?:例如|比如|示例|样例|举例|例子)[^\n。]{0,20})"
+    r"[:：][ \t*]*$",
+    re.IGNORECASE,
+)
+_EXAMPLE_TAG = re.compile(
+    r"<(?P<name>(?:good_|bad_|few_shot_)?examples?(?:[_-]?\w{1,20})?|sample(?:s|_\w{1,20})?|shots?|demo|示例|例子)(?:\s[^<>\n]{0,200})?>",
+    re.IGNORECASE,
+)
+_DATA_TAG = re.compile(
+    r"<(?P<name>documents?|docs?|article|transcript|email|passage|sources?|quotes?|data|diff|logs?|search_results|code"
+    r"|conversation|history|文档|资料|原文|数据)(?:\s[^<>\n]{0,200})?>",
+    re.IGNORECASE,
+)
+_TABLE_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
+_JSON_LINE = re.compile(
+    r"^[ \t]*(?:[\"'“][^\"'”\n]{0,80}[\"'”][ \t]*[:：].*|[\[\]{}][\[\]{}(),;\s]*|\"[^\"\n]*\",?)[ \t]*$"
+)
+_CALL_LINE = re.compile(
+    r"^[ \t]*(?:\$ |>>> |\w{1,40}\([^()\n]*\)[;:]?[ \t]*$|(?:import|from|def|class|return|print)\b.*[:()=])"
+)
+_TURN = re.compile(
+    r"^[ \t>*-]{0,6}(?:\*\*)?(?P<label>user|human|assistant|ai|bot|agent|customer|q|a|question|answer"
+    r"|input|output|query|response"
+    r"|thought|action|observation|用户|助手|客户|客服|问|答|问题|答案|输入|输出|思考"
+    r"|观察)\s?\d{0,3}(?:\*\*)?[ \t]*[:：](?P<rest>.*)$",
+    re.IGNORECASE,
+)
+
+
+class Kinds:
+    """The kind of every character of a text, as bytes; later marks win over earlier ones."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.codes = bytearray(len(text))
+
+    def mark(self, kind: int, start: int, end: int) -> None:
+        """Give `kind` to the characters from `start` to `end`."""
+        if end > start:
+            self.codes[start:end] = bytes((kind,)) * (end - start)
+
+    def mark_all(self, kind: int, pattern: re.Pattern[str]) -> None:
+        """Give `kind` to every match of `pattern` that begins in an instruction."""
+        codes = self.codes
+        for match in pattern.finditer(self.text):
+            if codes[match.start()] == INSTRUCTION:
+                self.mark(kind, *match.span())
+
+    def masked(self, *kept: int) -> str:
+        """The text with every character of another kind masked; line breaks stay."""
+        hidden = bytes(kind for kind in range(len(NAMES)) if kind not in kept)
+        if not any(kind in self.codes for kind in hidden):
+            return self.text
+        pattern = re.compile(b"[" + b"".join(re.escape(bytes((kind,))) for kind in hidden) + b"]+")
+        pieces: list[str] = []
+        at = 0
+        for match in pattern.finditer(self.codes):
+            start, end = match.span()
+            pieces.append(self.text[at:start])
+            pieces.append("\n".join(MASK * len(line) for line in self.text[start:end].split("\n")))
+            at = end
+        pieces.append(self.text[at:])
+        return "".join(pieces)
+
+    def runs(self) -> list[tuple[str, int, int]]:
+        """(kind's name, start, end) of each run, in order."""
+        found = re.finditer(rb"(?s)(.)\1*", bytes(self.codes))
+        return [(NAMES[match[0][0]], *match.span()) for match in found]
+
+
+def classify(part: Part) -> Kinds:
+    """The kinds of a part's characters."""
+    kinds = Kinds(part.text)
+    text = part.text
+    if part.role in ("assistant", "tool"):
+        kinds.mark(EXAMPLE, 0, len(text))
+    else:
+        _by_line(kinds, text)
+        if "<" in text:
+            _by_tag(kinds, text)
+            kinds.mark_all(CODE, _HTML_COMMENT)
+        _inline(kinds, text)
+    for start, end in _template_tags(part):
+        kinds.mark(TAG, start, end)
+    return kinds
+
+
+def _template_tags(part: Part) -> Iterable[tuple[int, int]]:
+    return ((tag.start, tag.end) for tag in part.tags)
+
+
+def _inline(kinds: Kinds, text: str) -> None:
+    if "`" in text:
+        kinds.mark_all(CODE, _INLINE_CODE)
+    if '"""' in text or "'''" in text:
+        kinds.mark_all(QUOTED, _TRIPLE)
+    kinds.mark_all(QUOTED, _QUOTED)
+    if "://" in text:
+        kinds.mark_all(DATA, _URL)
+    kinds.mark_all(EXAMPLE, _ASIDE)
+
+
+def _by_tag(kinds: Kinds, text: str) -> None:
+    for pattern, kind in ((_EXAMPLE_TAG, EXAMPLE), (_DATA_TAG, DATA)):
+        position = 0
+        while match := pattern.search(text, position):
+            position = match.end()
+            if kinds.codes[match.start()] != INSTRUCTION:
+                continue
+            close = text.find(f"</{match['name']}>", position)
+            if close >= 0:
+                kinds.mark(kind, position, close)
+                position = close
+
+
+def _by_line(kinds: Kinds, text: str) -> None:
+    """Fences, example sections, transcripts, tables, JSON: what is told by whole lines."""
+    state = _Lines(kinds, _has_turns(text))
+    at = 0
+    for line in text.split("\n"):
+        state.line(line, at, at + len(line))
+        at += len(line) + 1
+
+
+def _has_turns(text: str) -> bool:
+    """Whether labelled turns (user: … assistant: …) alternate, so that such lines are a transcript."""
+    labels = [match["label"].lower() for match in map(_TURN.match, text.split("\n")) if match and match["rest"].strip()]
+    return len(set(labels)) >= 2 and len(labels) >= 3
+
+
+class _Lines:
+    def __init__(self, kinds: Kinds, has_turns: bool) -> None:
+        self.kinds = kinds
+        self.has_turns = has_turns
+        self.fence = ""
+        self.example_level = 0
+        self.in_lead = False
+        self.lead_lines = 0
+        self.is_turn = False
+
+    def line(self, line: str, start: int, end: int) -> None:
+        if self._in_fence(line, start, end):
+            return
+        stripped = line.strip()
+        if not stripped:
+            self.is_turn = False
+            if self.in_lead and self.lead_lines:
+                self.in_lead = False
+            return
+        heading = _HEADING.match(line)
+        if heading:
+            self._heading(heading)
+            return
+        kind = self._kind(line, stripped)
+        if kind != INSTRUCTION:
+            self.kinds.mark(kind, start, end)
+        elif _LEAD_IN.search(line):
+            self.in_lead, self.lead_lines = True, 0
+
+    def _in_fence(self, line: str, start: int, end: int) -> bool:
+        fence = _FENCE.match(line) if "`" in line or "~" in line else None
+        if self.fence:
+            self.kinds.mark(CODE, start, end)
+            if fence and fence["fence"].startswith(self.fence) and not fence["info"].strip():
+                self.fence = ""
+            return True
+        if fence and (fence["fence"][0] == "~" or "`" not in fence["info"]) and self._closes(fence["fence"], end):
+            self.kinds.mark(CODE, start, end)
+            self.fence = fence["fence"]
+            return True
+        return False
+
+    def _closes(self, fence: str, end: int) -> bool:
+        # An unclosed fence must not hide the rest of the prompt from the rules; it is a finding of its own.
+        return (
+            re.compile(rf"^[ \t]{{0,12}}(?:>[ \t]?)?{fence}+[ \t]*\r?$", re.MULTILINE).search(
+                self.kinds.text, min(end + 1, len(self.kinds.text))
+            )
+            is not None
+        )
+
+    def _heading(self, heading: re.Match[str]) -> None:
+        level = len(heading["level"]) if heading["level"] else 7
+        title = (heading["title"] if heading["level"] else heading["bold"]) or ""
+        self.in_lead = False
+        if self.example_level and level > self.example_level:
+            return
+        self.example_level = level if _EXAMPLE_TITLE.fullmatch(title.strip(" *#:：")) else 0
+
+    def _kind(self, line: str, stripped: str) -> int:
+        if self.example_level:
+            return EXAMPLE
+        if self.in_lead:
+            self.lead_lines += 1
+            return EXAMPLE
+        if stripped[0] == ">" and stripped[:2] in ("> ", ">"):
+            return QUOTED
+        if stripped[0] == "|" and _TABLE_ROW.match(line):
+            return DATA
+        if stripped[0] in "\"'“[]{}" and _JSON_LINE.match(line):
+            return DATA
+        if _CALL_LINE.match(line):
+            return CODE
+        if self.has_turns:
+            if _TURN.match(line):
+                self.is_turn = True
+            return EXAMPLE if self.is_turn else INSTRUCTION
+        return INSTRUCTION

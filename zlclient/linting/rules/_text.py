@@ -1,0 +1,110 @@
+"""What several families need: edits inside a block, deletions, names of inputs that hold what others wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from zlclient.prompts.parts import Variable
+
+from ..block import Block, Sentence
+from ..diagnostic import Edit, Fix
+from ..document import Document
+from ..lexicon import matches
+
+_UNTRUSTED = re.compile(
+    r"(?:^|_)(?:user_?(?:input|message|query|question|text|prompt|content)|question|query|message|messages|email|e_?mail"
+    r"|comment|review|feedback|ticket|document|documents|docs?|context|contexts|article|transcript|conversation|page"
+    r"|web_?page|html|search_?results?|results|retrieved|passages?|snippets?|chunks?|attachment|file_?content|raw_?text"
+    r"|user_?data|customer_?message|issue_?body|diff)(?:$|_\d+$)|用户输入|问题|文档|正文|邮件",
+    re.IGNORECASE,
+)
+_DOCUMENT = re.compile(
+    r"(?:^|_)(?:document|documents|docs?|context|contexts|article|transcript|contract|report|paper|passages?|chunks?"
+    r"|source_?text|file_?content|page_?content|search_?results?|full_?text|book|manual|knowledge|合同|文档|正文|原文)(?:s?$|_\d+$)",
+    re.IGNORECASE,
+)
+
+
+def edit_in(doc: Document, block: Block, start: int, end: int, new: str) -> Edit | None:
+    """The edit of `block.text[start:end]`, None where the file writes that text differently (escapes, folding)."""
+    span = block.span(start, end)
+    return Edit(*span, new) if doc.text[span.start : span.end] == block.text[start:end] else None
+
+
+def fix_in(doc: Document, block: Block, start: int, end: int, new: str, title: str, safety: str = "safe") -> Fix | None:
+    """A fix of one edit in a block."""
+    edit = edit_in(doc, block, start, end, new)
+    return Fix(title, (edit,), "safe" if safety == "safe" else "unsafe") if edit else None
+
+
+def delete_sentence(doc: Document, block: Block, sentence: Sentence, title: str) -> Fix | None:
+    """An unsafe fix that takes a sentence out, with its line where nothing else stands there."""
+    start, end = sentence.start, sentence.end
+    if any(start < tag.end and tag.start < end for tag in block.part.tags):
+        return None
+    line = block.line_at(start)
+    before, after = block.text[line.start : start], block.text[end : line.end]
+    if not before.strip(" \t-*•0123456789.)、#>") and not after.strip() and end <= line.end:
+        start, end = line.start, min(line.end + 1, len(block.text))
+    elif after[:1] == " ":
+        end += 1
+    elif before.endswith(" ") and not after.strip():
+        start -= 1
+    return fix_in(doc, block, start, end, "", title, "unsafe")
+
+
+def phrase_hits(doc: Document, name: str) -> Iterator[tuple[Block, Sentence, int, int, str]]:
+    """(block, sentence, start, end, phrase) of every match of a word list in instructions; offsets of the block."""
+    for block in doc.blocks:
+        languages = block.languages & doc.languages
+        if not languages or next(matches(name, block.prose, languages), None) is None:
+            continue
+        for sentence in block.sentences:
+            for match in matches(name, sentence.text, languages):
+                start = sentence.start + match.start()
+                yield block, sentence, start, start + len(match[0]), match[0]
+
+
+def is_untrusted(doc: Document, name: str) -> bool:
+    """Whether an input holds what users or third parties wrote: declared so, or named so."""
+    for item in doc.inputs:
+        if item.name == name and item.trust:
+            return item.trust == "untrusted"
+    return _UNTRUSTED.search(name) is not None
+
+
+def is_document(name: str) -> bool:
+    """Whether an input is named like a long text."""
+    return _DOCUMENT.search(name) is not None
+
+
+def outputs(doc: Document, block: Block) -> Iterator[tuple[Variable, int, int]]:
+    """(variable, start, end) of each input written out in a block; offsets of the block's text."""
+    spans = {block.span(tag.start, tag.end): tag for tag in block.part.tags if tag.kind == "output"}
+    for variable in doc.outputs_in(block):
+        tag = spans.get(variable.tag)
+        if tag:
+            yield variable, tag.start, tag.end
+
+
+def is_enclosed(block: Block, start: int, end: int) -> bool:
+    """Whether a template tag stands between delimiters: XML-like tags, fences, quotes, or under a line of its own."""
+    text = block.text
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    if re.search(r"<[\w\u4e00-\u9fff][^<>\n]*>$|\]$|】$", before) and re.match(r"</|\[/?|【", after):
+        return True
+    if before.endswith(("```", '"""', "'''", "---", "===", "###", "***")) or re.search(r"```\w*$", before):
+        return True
+    if before[-1:] in "\"'“「『`" and before and after[:1] in "\"'”」』`" and after:
+        return True
+    return _open_tag(text[max(0, start - 4000) : start], text[end : end + 4000])
+
+
+def _open_tag(before: str, after: str) -> bool:
+    opened = {match[1] for match in re.finditer(r"<([A-Za-z_\u4e00-\u9fff][\w.-]*)[^<>\n]*>", before)}
+    closed_before = [match[1] for match in re.finditer(r"</([A-Za-z_\u4e00-\u9fff][\w.-]*)>", before)]
+    closed_after = {match[1] for match in re.finditer(r"</([A-Za-z_\u4e00-\u9fff][\w.-]*)>", after)}
+    return any(name in closed_after and before.rfind(f"<{name}") > before.rfind(f"</{name}>") for name in opened) and (
+        bool(opened) or bool(closed_before)
+    )

@@ -1,0 +1,96 @@
+"""Lint many files: settings per folder, a process pool where it pays, fixes written back, and watching for changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .discovery import find_files
+from .engine import FileReport, lint_file
+from .fixing import fix_text
+from .lint_settings import LintSettings, load_settings
+
+_POOL_FROM = 150
+"""Files from which on a second process saves more than it costs to start."""
+
+
+@dataclass
+class Linter:
+    """Lints paths with the settings of each file's folder; `options` (of the command line) win over them."""
+
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    jobs: int = 0
+    _settings: dict[Path, LintSettings] = field(default_factory=dict[Path, LintSettings], repr=False)
+
+    def settings_for(self, path: Path) -> LintSettings:
+        """The settings that hold for a file or folder."""
+        folder = (path if path.is_dir() else path.parent).resolve()
+        if folder not in self._settings:
+            self._settings[folder] = load_settings(folder, **self.options)
+        return self._settings[folder]
+
+    def files(self, paths: Iterable[str | Path]) -> list[Path]:
+        """The files that `paths` mean."""
+        given = list(paths) or ["."]
+        return list(dict.fromkeys(file for path in given for file in find_files([path], self.settings_for(Path(path)))))
+
+    def reports(self, files: list[Path]) -> list[FileReport]:
+        """A report for each file, in order."""
+        pairs = [(str(file), self.settings_for(file)) for file in files]
+        jobs = self.jobs or min(os.cpu_count() or 1, 8)
+        if jobs < 2 or len(pairs) < _POOL_FROM or not hasattr(os, "fork"):
+            return [lint_file(name, settings) for name, settings in pairs]
+        return _in_pool(pairs, jobs)
+
+    def fix(self, files: Iterable[Path], *, unsafe: bool) -> int:
+        """Fix files in place; how many fixes were made. Files that cannot be read are left alone."""
+        made = 0
+        for file in files:
+            settings = self.settings_for(file)
+            report = lint_file(file, settings)
+            if report.text is None:
+                continue
+            fixed, count = fix_text(report.text, str(file), settings, unsafe=unsafe)
+            if fixed != report.text:
+                file.write_bytes(fixed.encode("utf-8"))
+                made += count
+        return made
+
+
+def _in_pool(pairs: list[tuple[str, LintSettings]], jobs: int) -> list[FileReport]:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Forked children share the rules and lexicons that are compiled by now.
+    lint_file(*pairs[0])
+    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+        return list(pool.map(_lint_pair, pairs, chunksize=max(1, len(pairs) // (jobs * 8))))
+
+
+def _lint_pair(pair: tuple[str, LintSettings]) -> FileReport:
+    return lint_file(*pair)
+
+
+def watch(
+    files: Callable[[], list[Path]], sleep: Callable[[float], None], *, interval: float = 0.5
+) -> Iterator[list[Path]]:
+    """Yield the files at first, and then each time those that are new or have changed; polls modification times."""
+    seen: dict[Path, tuple[int, int]] = {}
+    while True:
+        now: dict[Path, tuple[int, int]] = {}
+        for file in files():
+            try:
+                status = file.stat()
+            except OSError:
+                continue
+            now[file] = (status.st_mtime_ns, status.st_size)
+        changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
+        is_first = not seen
+        gone = seen.keys() - now.keys()
+        seen = now
+        if changed or is_first or gone:
+            yield changed
+        sleep(interval)
