@@ -216,6 +216,11 @@ def test_long_titles_are_shortened_not_fatal() -> None:
     assert "…" in first.anchor
 
 
+def test_what_is_left_out_of_a_line_does_not_join_its_words() -> None:
+    (segment,) = Document.from_text("alpha\fbeta\n\fgamma", "plain").segments(omit_page_marks=True)
+    assert segment.rendered.endswith("alpha\nbeta\ngamma")
+
+
 def test_numpy_changes_nothing_but_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     law = "第一章 总则\n" + "".join(f"第{n}条 本条规定一个事项；【注】另有规定的除外。\n" for n in range(1, 900))
     for text in (law, "# One\n\n" + "An English sentence, of some words. " * 9000 + "A" * 500):

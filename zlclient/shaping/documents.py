@@ -201,7 +201,7 @@ def _segmenter(
     if pack not in ("units", "sections"):
         raise InputError(f"{pack!r} is neither 'units' nor 'sections'", where="pack")
     budget = Budget.of(max_tokens, overlap, model, sample)
-    naming = Naming(anchor_style(style), budget.family, budget.units, budget.overlap_units, whole)
+    naming = Naming(anchor_style(style), budget, whole)
     return Segmenter(budget, naming, pack=pack, omit=omit, model=model)
 
 

@@ -54,7 +54,9 @@ class Segment:
         body = self.overlap + self.text
         first = self.start - len(self.overlap)
         for mark in reversed(self.omitted):
-            body = body[: max(0, mark.start - first)] + body[mark.end - first :]
+            before, after = body[: mark.start - first], body[mark.end - first :]
+            joint = "" if not before or before[-1].isspace() else "\n"  # words on either side stay apart
+            body = before + joint + after
         return f"{self.anchor}\n{self.style.escape(body)}{self.style.suffix}"
 
     @property

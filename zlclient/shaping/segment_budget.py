@@ -50,9 +50,9 @@ class Budget:
         else:
             sample = sample[:_SAMPLE]
             counted = max(1, exact(sample))
-            factor = min(2.0, max(0.1, tokens.weigh(sample, family) / tokens.UNIT / counted)) * _SLACK
-        planned = tokens.UNIT * factor
-        return cls(max_tokens, int(max_tokens * planned), int(overlap * planned), family, exact)
+            factor = min(2.0, max(0.5, tokens.weigh(sample, family) / tokens.UNIT / counted)) * _SLACK
+        units, overlap_units = (tokens.UNIT * int(limit * factor) for limit in (max_tokens, overlap))
+        return cls(max_tokens, units, overlap_units, family, exact)
 
     def keeps(self, made: Iterable[Rendered]) -> bool:
         """Say whether every finished string keeps the limit, as far as can be counted."""

@@ -7,6 +7,7 @@ import re
 from ..errors import InputError
 from . import tokens
 from .segment_anchors import AnchorStyle, Place
+from .segment_budget import Budget
 from .structure import Heading
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -17,21 +18,20 @@ _LEAST_BODY = 8 * tokens.UNIT  # a budget that leaves less than this for text is
 class Naming:
     """Names segments in one style within one budget; `whole` names text that stands under no heading."""
 
-    def __init__(self, style: AnchorStyle, family: tokens.Family, units: int, overlap_units: int, whole: str) -> None:
+    def __init__(self, style: AnchorStyle, budget: Budget, whole: str) -> None:
         self.style = style
-        self._family: tokens.Family = family
+        self._family: tokens.Family = budget.family
         self._whole = whole
         self._around = "\n" + style.suffix
-        nameless = Place(_MOST_PARTS, (), (), (_MOST_PARTS, _MOST_PARTS))
-        bare = self._cost(style.write(nameless))
-        least = bare + overlap_units + _LEAST_BODY
-        if units < least:
-            needed = -(-least * tokens.MARGIN // tokens.UNIT)
+        bare = self._cost(style.write(Place(_MOST_PARTS, (), (), (_MOST_PARTS, _MOST_PARTS))))
+        least = bare + budget.overlap_units + _LEAST_BODY
+        if budget.units < least:
+            needed = -(-least * budget.max_tokens // max(1, budget.units))
             raise InputError(
-                f"too small for an anchor, the overlap and a few words: use about {needed:.0f} or more",
+                f"{budget.max_tokens} is too small for an anchor, the overlap and a few words: use {needed} or more",
                 where="max_tokens",
             )
-        self._cap = max(bare, (units - overlap_units) // 3)
+        self._cap = max(bare, (budget.units - budget.overlap_units) // 3)
 
     def fit(self, place: Place) -> tuple[Place, int]:
         """Shorten the place's names until its anchor takes at most a third of the budget.

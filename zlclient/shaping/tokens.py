@@ -1,10 +1,11 @@
 """How many tokens a text costs, without a network.
 
 `estimate_tokens` adds one weight a character, by character class. The weights were fitted on natural text in many
-languages (median error 1.9 % for Claude, 3.7 % for o200k; 19 of 20 texts within 20 %), so a figure that must not be
-exceeded needs a margin: `with_margin` pads an estimate, `plannable` shrinks a limit. Long unbroken ASCII runs (base64,
-digests, keys) are far dearer than words and are charged one token a character. `count_tokens` counts exactly where an
-installed tokenizer knows the model, and says whether it did.
+languages (median error 1.9 % for Claude, 3.7 % for o200k; 19 of 20 texts within 20 %); on text full of markup, tables
+and code they err on the high side (tests/benchmarks/tokens.py). So a figure that must not be exceeded needs a margin:
+`with_margin` pads an estimate, `plannable` shrinks a limit. Long unbroken ASCII runs (base64, digests, keys) are far
+dearer than words and are charged one token a character. `count_tokens` counts exactly where an installed tokenizer
+knows the model, and says whether it did.
 
 The estimate is additive but for those runs, and cutting a run never makes it dearer: the parts of a text, estimated
 one by one, cost at least what the whole costs, less rounding. The segmenter stands on that.
@@ -31,8 +32,8 @@ MARGIN = 1.25
 RUN_LENGTH = 32
 """An unbroken ASCII run of at least this many characters is charged one token a character."""
 
-# class: (Claude 4.8 and later, o200k), in hundredths of a token a character. "rare" is not fitted: characters outside
-# the vocabularies fall back to their bytes, three tokens for a Han character of the extensions.
+# class: (Claude 4.8 and later, o200k), in hundredths of a token a character. "rare" and "astral" are not fitted:
+# characters outside the vocabularies fall back to their bytes, three or four tokens each.
 _WEIGHTS: dict[str, tuple[int, int]] = {
     "letter": (37, 25),
     "digit": (52, 54),
@@ -47,6 +48,7 @@ _WEIGHTS: dict[str, tuple[int, int]] = {
     "other": (88, 126),
     "emoji": (228, 144),
     "rare": (300, 300),
+    "astral": (400, 400),
 }
 # Everything not named here is "other". Later entries win.
 _RANGES: tuple[tuple[int, int, str], ...] = (
@@ -86,7 +88,7 @@ _RANGES: tuple[tuple[int, int, str], ...] = (
     (0xE000, 0xF8FF, "rare"),
     (0xF900, 0xFAFF, "emoji"),  # compatibility ideographs: two tokens, near enough
     (0x2600, 0x27BF, "emoji"),
-    (0x10000, 0x10FFFF, "rare"),
+    (0x10000, 0x10FFFF, "astral"),
     (0x1F000, 0x1FAFF, "emoji"),
 )
 # Older and foreign models stay "unknown": cl100k, for one, takes half as many tokens again for Chinese.
