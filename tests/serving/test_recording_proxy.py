@@ -14,6 +14,7 @@ from zlclient.serving.app import Listener
 from zlclient.serving.build import build_server
 from zlclient.serving.proxy import RecordingProxy
 from zlclient.serving.recording import CassetteWriter, load_cassette
+from zlclient.serving.redaction import Redaction
 from zlclient.serving.responders.replay import Replay
 from zlclient.serving.responders.scenario import ScenarioResponder
 from zlclient.serving.responders.scenario_file import read_scenarios
@@ -240,6 +241,19 @@ def test_over_sockets_a_recording_is_replayed(path: Path):
         model=MODEL, max_tokens=9, messages=[question]
     )
     assert replayed.id == whole.id
+
+
+def test_what_was_removed_on_wish_does_not_hinder_a_replay(path: Path):
+    http = httpx2.Client(transport=transport(upstream({"reply": "hi"})))
+    redaction = Redaction(patterns=[r"customer \d+"])
+    proxy = RecordingProxy("https://h", CassetteWriter(path), redaction=redaction, client=http)
+    question: Any = {"role": "user", "content": "Write to customer 4711."}
+    sdk(proxy).messages.create(model=MODEL, max_tokens=9, messages=[question])
+    assert "4711" not in path.read_text()
+    client = sdk(build_server(replay=path, strict=True))
+    assert client.messages.create(model=MODEL, max_tokens=9, messages=[question]).content[0].text == "hi"  # type: ignore[union-attr]
+    with pytest.raises(anthropic.NotFoundError):
+        client.messages.create(model=MODEL, max_tokens=9, messages=[question])
 
 
 def test_two_recordings_of_the_same_request_are_both_kept(path: Path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zlclient.serving.redaction import REMOVED, REQUEST_HEADERS, RESPONSE_HEADERS, Redaction
+from zlclient.serving.redaction import REMOVED, REQUEST_HEADERS, RESPONSE_HEADERS, Redaction, matches
 
 KEY = "sk-ant-api03-AbCdEf0123456789-_xyz"
 
@@ -15,7 +15,7 @@ KEY = "sk-ant-api03-AbCdEf0123456789-_xyz"
     "secret",
     [
         KEY,
-        "sk-proj-abcdefghijklmnop",
+        "sk-proj-abcdefghijklm4op",
         "sk-ab*************cdef",
         "AKIAABCDEFGHIJKLMNOP",
         "AIza" + "a" * 35,
@@ -42,7 +42,7 @@ def test_what_looks_like_a_secret_is_removed_wherever_it_stands(secret: str):
         ("http://bob:hunter2@proxy:80/x", "http://REMOVED@proxy:80/x"),
         ("https://h/v1?api-key=abc&version=2", "https://h/v1?REMOVED&version=2"),
         ("in organization 12345678-1234-1234-1234-123456789abc.", "in organization REMOVED."),
-        ("I would risk-free ask-about-everything", "I would risk-free ask-about-everything"),
+        ("sk-learn-compatible, risk-free ask-about-it", "sk-learn-compatible, risk-free ask-about-it"),
         ("a plain sentence, key: value, https://h/x?page=2", "a plain sentence, key: value, https://h/x?page=2"),
     ],
 )
@@ -110,6 +110,22 @@ def test_further_patterns_are_taken_too():
     assert Redaction(patterns=[r"(?i)kunde-\d+"]).text("KUNDE-17 fragt") == f"{REMOVED} fragt"
 
 
+@pytest.mark.parametrize(
+    ("recorded", "got", "same"),
+    [
+        ({"a": ["x REMOVED y"]}, {"a": ["x 17\n18 y"]}, True),
+        ({"a": ["x REMOVED y"]}, {"a": ["x 17"]}, False),
+        ({"a": "REMOVED"}, {"a": "b", "c": "d"}, False),
+        ({"a": "REMOVED"}, {"a": 7}, False),
+        (["REMOVED"], ["a", "b"], False),
+        ("a.c", "abc", False),
+        (1, 1, True),
+    ],
+)
+def test_anything_may_stand_where_something_was_removed(recorded: Any, got: Any, same: bool):
+    assert matches(recorded, got) is same
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
@@ -128,3 +144,8 @@ def test_a_key_never_survives(value: Any, depth: int):
     for _ in range(depth):
         value = {"content": [value, f"x {KEY}"]}
     assert KEY not in repr(Redaction().value([value, KEY]))
+
+
+@given(json_values)
+def test_a_value_matches_itself_cleaned(value: Any):
+    assert matches(Redaction(patterns=["[a-f0-9]+"]).value(value, top=False), value)

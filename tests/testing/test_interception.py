@@ -77,10 +77,10 @@ def test_our_own_client_is_answered_too(offline: Any):
 
     async def asynchronous() -> str:
         async with zlclient.AsyncClient() as client:
-            return (await client.chat("hello", model="openai:gpt-4o")).text
+            return (await client.chat("hello", model="openai:gpt-5.4")).text
 
     assert asyncio.run(asynchronous()) == "Hi there!"
-    assert server.requests.last.model == "gpt-4o"
+    assert server.requests.last.model == "gpt-5.4"
 
 
 def test_tools_json_and_thinking_arrive_as_the_sdks_parse_them(offline: Any):
@@ -138,7 +138,7 @@ def test_without_delays_a_stall_is_a_timeout_at_once(offline: Any):
 
 def test_an_unmatched_request_is_an_error_with_the_difference_and_is_noted(offline: Any):
     server = offline({"name": "greeting", "when": {"text": "good morning"}, "reply": "Hi"})
-    with pytest.raises(anthropic.NotFoundError, match="The only scenario does not match"):
+    with pytest.raises(anthropic.NotFoundError, match="The only scenario is 'greeting'; it differs in"):
         claude(anthropic.Anthropic())
     assert len(server.unmatched) == 1
     assert "'greeting'" in server.unmatched[0]
@@ -239,6 +239,7 @@ def test_the_machine_itself_may_be_reached(offline: Any):
         socket.create_connection(("localhost", server.getsockname()[1])).close()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_retired_model_is_refused_on_the_day(offline: Any):
     offline({"reply": "a"}, today="2027-06-01")
     with pytest.raises(anthropic.NotFoundError):

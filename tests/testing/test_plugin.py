@@ -72,7 +72,7 @@ def test_an_unmatched_request_fails_the_test_even_if_the_error_is_swallowed(run:
         [
             "*test_swallowed*",
             "A request was sent that nothing was prepared for.",
-            "*The only scenario does not match. The nearest is 'greeting' (test_*.py:*); it differs in:",
+            "*The only scenario is 'greeting' (test_*.py:*); it differs in:",
             "*wanted  contains 'good morning'",
             "*got     'good evening'",
             "*test_not_swallowed*",

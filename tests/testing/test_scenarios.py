@@ -74,7 +74,7 @@ def test_one_transport_serves_sync_and_async_clients_of_both_sdks(tmp_path: Path
 
     assert ask(wire) == asyncio.run(asynchronous()) == "Hi!"
     assert [received.ask.wire for received in wire.requests] == ["anthropic", "chat"]
-    with pytest.raises(anthropic.NotFoundError, match="nearest"):
+    with pytest.raises(anthropic.NotFoundError, match="it differs in"):
         ask(wire, "bye")
 
 

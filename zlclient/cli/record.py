@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         type=_pattern,
         metavar="REGEX",
-        help="remove what matches, too; give the same to a replay; may be repeated",
+        help="remove what matches, too; may be repeated",
     )
     parser.set_defaults(run=run)
 

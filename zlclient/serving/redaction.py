@@ -48,7 +48,7 @@ _SHORTEST = 16  # a shorter credential is a made-up one, and may be a word of th
 _SECRET_QUERY = re.compile(r"key|token|secret|sig|password|auth|code", re.IGNORECASE)
 
 _PATTERNS = (
-    r"\bsk-[A-Za-z0-9_*-]{12,}",  # Anthropic, OpenAI and those that copy them, also when shown with stars
+    r"\bsk-(?=[A-Za-z_-]*[0-9*])[A-Za-z0-9_*-]{12,}",  # Anthropic, OpenAI and their likes, also shown with stars
     r"(?<=Bearer )[A-Za-z0-9._~+/-]{8,}=*",
     r"(?<=Basic )[A-Za-z0-9+/]{8,}=*",
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # AWS
@@ -146,3 +146,17 @@ class Redaction:
         if cleaned == value:
             return line
         return "data: " + json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
+
+
+def matches(recorded: object, got: object) -> bool:
+    """Whether `got` is what was recorded, where anything may stand in the place of what was removed."""
+    if isinstance(recorded, str) and REMOVED in recorded:
+        pattern = ".*".join(re.escape(part) for part in recorded.split(REMOVED))
+        return isinstance(got, str) and re.fullmatch(pattern, got, re.DOTALL) is not None
+    if isinstance(recorded, Mapping) and isinstance(got, Mapping):
+        one, other = cast("Mapping[str, object]", recorded), cast("Mapping[str, object]", got)
+        return one.keys() == other.keys() and all(matches(value, other[key]) for key, value in one.items())
+    if isinstance(recorded, list) and isinstance(got, list):
+        items, others = cast("list[object]", recorded), cast("list[object]", got)
+        return len(items) == len(others) and all(map(matches, items, others))
+    return recorded == got

@@ -255,7 +255,7 @@ def test_over_the_wire_an_unmatched_request_is_an_error_that_is_not_retried():
     response = post(server, "goodbye")
     assert response.status == 404
     assert response.headers["x-should-retry"] == "false"
-    assert "The nearest is 'scenario 1'" in json.loads(response.body)["error"]["message"]  # type: ignore[arg-type]
+    assert "The only scenario is 'scenario 1'" in json.loads(response.body)["error"]["message"]  # type: ignore[arg-type]
 
 
 def test_over_the_wire_a_stream_breaks_where_the_scenario_says():

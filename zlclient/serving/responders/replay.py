@@ -2,13 +2,15 @@
 
     server = LocalServer(interceptors=[Replay(load_cassette("cassette.jsonl"))])
 
-A request is the recorded one if its method, path, query, API version and whole body are. Each recorded answer is given
+A request is the recorded one if its method, path, query, API version and whole body are, but for what was removed from
+the recording. Each recorded answer is given
 once, in the order of the recording: a retry gets the second answer, an agent walks through its turns, and nothing
 starts over. It answers before any responder, with the bytes as they came.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +18,7 @@ from typing import Any, cast
 
 from ..errors import WireError, error_response
 from ..recording import Recorded, body_bytes, request_key, request_record
-from ..redaction import Redaction
+from ..redaction import REMOVED, Redaction, matches
 from ..server import dialect_of
 from ..wire import Drop, Pause, Piece, WireRequest, WireResponse
 from .scenario_match import Difference, body_differences
@@ -32,7 +34,6 @@ class Replay:
         strict: a request that was not recorded, or more often than it was, is an error; otherwise the server's
             responders answer it.
         timing: wait as long as the recorded answer took, also between the events of a stream.
-        redaction: how requests are cleaned before they are compared; as when they were recorded.
     """
 
     def __init__(
@@ -41,18 +42,20 @@ class Replay:
         *,
         strict: bool = False,
         timing: bool = True,
-        redaction: Redaction | None = None,
     ) -> None:
         self._strict, self._timing = strict, timing
-        self._redaction = redaction or Redaction()
+        self._redaction = Redaction()
         self._lock = threading.Lock()
         self._exchanges = tuple(exchanges)
         self._left: dict[str, deque[Recorded]] = defaultdict(deque)
         self._counts: dict[str, int] = defaultdict(int)
+        self._cleaned: dict[str, Mapping[str, Any]] = {}  # the requests that something was removed from
         for exchange in self._exchanges:
             key = request_key(exchange.request)
             self._left[key].append(exchange)
             self._counts[key] += 1
+            if REMOVED in json.dumps(exchange.request):
+                self._cleaned[key] = exchange.request
 
     def __call__(self, request: WireRequest) -> WireResponse | None:
         """The recorded answer, or None."""
@@ -61,7 +64,7 @@ class Replay:
         record = request_record(request, self._redaction)
         key = request_key(record)
         with self._lock:
-            left = self._left.get(key)
+            left = self._left[key] if key in self._counts else self._queue_like(record)
             found = left.popleft() if left else None
         if found is not None:
             return self._response(found)
@@ -71,6 +74,13 @@ class Replay:
         """How many recorded answers were not given yet."""
         with self._lock:
             return sum(len(left) for left in self._left.values())
+
+    def _queue_like(self, record: Mapping[str, Any]) -> deque[Recorded] | None:
+        """The answers of a recorded request that this one is, but for what was removed from the recording."""
+        for key, like in self._cleaned.items():
+            if self._left[key] and _version(like) == _version(record) and matches(_asked(like), _asked(record)):
+                return self._left[key]
+        return None
 
     def _response(self, found: Recorded) -> WireResponse:
         response = found.response
@@ -123,13 +133,20 @@ class Replay:
 def _differences(recorded: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[Difference]:
     for name in ("method", "path", "query"):
         yield from body_differences(recorded[name], got[name], name)
-    version = "anthropic-version"
-    yield from body_differences(recorded["headers"].get(version), got["headers"].get(version), f"header {version}")
+    yield from body_differences(_version(recorded), _version(got), "header anthropic-version")
     one, other = _content(recorded), _content(got)
     yield from body_differences(one, other, "request")
     for extra in body_differences(other, one, "request"):
         if extra.got == "absent":
             yield Difference(extra.name, "absent", extra.wanted, extra.closeness)
+
+
+def _version(record: Mapping[str, Any]) -> str | None:
+    return record["headers"].get("anthropic-version")
+
+
+def _asked(record: Mapping[str, Any]) -> list[Any]:
+    return [record["method"], record["path"], record["query"], record["body"]]
 
 
 def _content(record: Mapping[str, Any]) -> Any:

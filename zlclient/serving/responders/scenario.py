@@ -107,9 +107,10 @@ class ScenarioResponder(Responder):
         differences, scenario, given = ranked[0]
         if not differences:
             return "\n".join([f"Scenario {scenario} matches, but {_why_silent(scenario, given, ask)}", *lines])
-        total = "The only scenario" if len(entries) == 1 else f"None of {len(entries)} scenarios"
-        verb = "does not match" if len(entries) == 1 else "matches"
-        lines += [f"{total} {verb}. The nearest is {scenario}; it differs in:"]
+        found = (
+            "The only scenario is" if len(entries) == 1 else f"None of {len(entries)} scenarios matches. The nearest is"
+        )
+        lines.append(f"{found} {scenario}; it differs in:")
         for difference in differences:
             lines += difference.lines()
         return "\n".join(lines)
