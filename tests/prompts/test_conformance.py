@@ -16,7 +16,7 @@ from zlclient.prompts.agent import load_agent
 from zlclient.prompts.inputs import check_values, read_inputs
 from zlclient.prompts.messages import Message, parse_messages
 from zlclient.prompts.prompt import Prompt
-from zlclient.prompts.rendering import render_segments, render_text
+from zlclient.prompts.rendering import Renderer, render_text
 from zlclient.prompts.segments import thread_mark
 
 pytestmark = pytest.mark.shared
@@ -101,13 +101,13 @@ def test_render(vectors):
 
 
 def check_segments(name, given, expected):
-    strict = given.get("strict_props", [])
+    strict = frozenset(given.get("strict_props", []))
     if "error" in expected:
         with pytest.raises(Exception) as caught:
-            render_segments(given["template"], given["engine"], given["inputs"], strict=strict)
+            Renderer(given["template"], given["engine"], strict=strict).segments(given["inputs"])
         assert type(caught.value).__name__ == expected["error"]
         return
-    segments = render_segments(given["template"], given["engine"], given["inputs"], strict=strict)
+    segments = Renderer(given["template"], given["engine"], strict=strict).segments(given["inputs"])
     # The specification has role lines inside literals; here they are segments of their own.
     merged = []
     for segment in segments:

@@ -172,7 +172,7 @@ def test_includes_stay_in_the_root(tmp_path):
     assert rendered.text == "system:\nPart <q>w</q>\n\nuser:\nw"
     for name in ("../out.j2", str(tmp_path / "out.j2"), "absent.j2"):
         (tmp_path / "inner" / "b.j2").write_text("{% include '" + name + "' %}")
-        with pytest.raises(ConfigError, match="inside the template's root"):
+        with pytest.raises(ConfigError, match="inside the root folder"):
             Prompt.load(tmp_path / "inner" / "b.j2").render()
     (tmp_path / "inner" / "c.j2").write_text("{% include 'c.j2' %}")
     with pytest.raises(PromptInputError, match=r"includes more than|nests too deeply"):

@@ -1,6 +1,7 @@
 """Rendering: what each dialect gives, what no template may do, and what no value can do."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from zlclient.errors import ConfigError, InputError
 from zlclient.prompts.errors import PromptInputError, RenderLimitExceeded, StrictViolation
 from zlclient.prompts.prompt import Prompt
-from zlclient.prompts.rendering import render_segments, render_text
+from zlclient.prompts.rendering import Renderer, render_text
 from zlclient.prompts.segments import Limits
 
 HOSTILE = st.lists(
@@ -228,10 +229,32 @@ def test_errors_name_file_and_line():
 
 
 def test_errors_hold_no_value():
-    for template in ("{{ a + 1 }}", "{{ a.b }}", "{{ 'x' * a }}", "{{ a | sum }}"):
+    for template in (
+        "{{ a + 1 }}", "{{ a.b }}", "{{ 'x' * a }}", "{{ a | sum }}", "{{ {}[a] }}", "{{ [][a] }}", "{% include a %}",
+        "{{ 'x'['__' ~ a] }}", "{{ {'k': 1}[a ~ a] }}",
+    ):  # fmt: skip
         with pytest.raises((PromptInputError, ConfigError)) as caught:
             Prompt.from_text(f"user:\n{template}").render(a="secret-value")
         assert "secret" not in str(caught.value)
+
+
+def test_a_prompt_renders_many_times_alike():
+    prompt = Prompt.from_text(
+        "system:\n{% for x in l %}{{ x }},{% endfor %}\nuser:\n{{ l | length }}", limits=Limits(steps=5)
+    )
+    first = prompt.render(l=["a", "b", "c"])
+    assert [prompt.render(l=["a", "b", "c"]) for _ in range(5)] == [first] * 5
+    assert prompt.render(l=["d"]).conversation[0].content == "<l>d</l>,"
+    with pytest.raises(RenderLimitExceeded):
+        prompt.render(l=["a"] * 6)
+    assert prompt.render(l=["a", "b", "c"]) == first
+
+
+def test_threads_share_a_prompt():
+    prompt = Prompt.from_text("system:\nBe {{ x }}.\nuser:\n{% for i in range(50) %}{{ x }}{% endfor %}")
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(lambda number: prompt.render(x=number).text, range(64)))
+    assert texts == [f"system:\nBe {number}.\n\nuser:\n{str(number) * 50}" for number in range(64)]
 
 
 def test_strict_values_may_not_look_like_roles():
@@ -242,9 +265,8 @@ def test_strict_values_may_not_look_like_roles():
 
 
 def test_segments_name_their_sources():
-    segments = render_segments(
-        "{{ a }}{% for b in c %}{{ b.x ~ d }}{% endfor %}{{ 1 }}", "jinja2", {"a": 1, "c": [{"x": "y"}], "d": "z"}
-    )
+    renderer = Renderer("{{ a }}{% for b in c %}{{ b.x ~ d }}{% endfor %}{{ 1 }}", "jinja2")
+    segments = renderer.segments({"a": 1, "c": [{"x": "y"}], "d": "z"})
     assert [(segment.kind, segment.text, segment.site and segment.site.sources) for segment in segments] == [
         ("interp", "1", ("a",)),
         ("interp", "yz", ("c", "d")),
@@ -263,6 +285,7 @@ def test_segments_name_their_sources():
         ("user:\nIn JSON: {{ v | tojson }}", "json"),
         ("user:\n<instructions>Read {{ v }}.</instructions>", "v"),
         ("user:\nRead {{ v }}.", "v"),
+        ("user:\nThe `<q>` element {{ v }}</q>", "v"),
         ("user:\n{{ v }}", "message"),
         ("system:\n{{ v }}\n\nuser:\nx", "v"),
     ],

@@ -14,7 +14,9 @@ _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _QUOTES = re.compile(r'"""')
 _OPEN_ATTRIBUTE = re.compile(r"<[A-Za-z_][\w.-]*\s[^<>]*$")
 # Elements that hold the author's own words: a value among them is not fenced by them.
-_NOT_FENCES = frozenset("instructions instruction rules task system prompt format output example examples".split())  # noqa: SIM905
+_NOT_FENCES = frozenset(
+    ["instructions", "instruction", "rules", "task", "system", "prompt", "format", "output", "example", "examples"]
+)
 _OWN_WORDS = 200
 
 
@@ -61,7 +63,8 @@ def _pairs(masked: str) -> list[_Pair]:
     pairs: list[_Pair] = []
     opened: list[tuple[str, int]] = []
     for match in _ELEMENT.finditer(masked):
-        if match["rest"].endswith("/"):
+        # `<doc>` in backticks only speaks of the element.
+        if match["rest"].endswith("/") or masked[max(0, match.start() - 1) : match.start()] == "`":
             continue
         if not match["close"]:
             opened.append((match["name"], match.end()))

@@ -17,7 +17,7 @@ from .messages import Assembler, Message, media_block, read_thread
 from .outputs import chat_options, output_model, own_settings, unused_keys
 from .parts import Part, PromptSource, Role, TemplateText
 from .rendered import Rendered
-from .rendering import render_segments
+from .rendering import Renderer
 from .roles import RoleLine
 from .sandbox import UndefinedPolicy
 from .segments import Limits, Segment, thread_mark
@@ -256,28 +256,34 @@ class Prompt:
                 media[mark] = media_block(value, kind, name)
         return threads, media
 
-    def _segments(self, values: Mapping[str, Any]) -> list[Segment]:
+    @cached_property
+    def _renderers(self) -> tuple[tuple[Role | None, Renderer], ...]:
+        """What renders the file, or in a YAML format each message, with its role."""
         source = self.source
-        if source.format in _WHOLE:
-            template = source.templates[0]
-            lines = None if source.format == "dotprompt" else [_role_line(part, template) for part in source.parts]
-            return self._rendered(template, values, [line for line in lines or () if line])
+        if source.format not in _WHOLE:
+            messages = [part for part in source.parts if part.kind == "message"]
+            return tuple((part.role or "user", self._renderer(part.template, ())) for part in messages)
+        template = source.templates[0]
+        found = () if source.format == "dotprompt" else source.parts
+        lines = (_role_line(part, template) for part in found)
+        return ((None, self._renderer(template, tuple(line for line in lines if line))),)
+
+    def _segments(self, values: Mapping[str, Any]) -> list[Segment]:
         segments: list[Segment] = []
-        for part in source.parts:
-            if part.kind == "message":
-                segments.append(Segment("role", "", role=RoleLine(part.role or "user", {}, 0, 0)))
-                segments += self._rendered(part.template, values, [])
+        for role, renderer in self._renderers:
+            if role:
+                segments.append(Segment("role", "", role=RoleLine(role, {}, 0, 0)))
+            segments += renderer.segments(values)
         return segments
 
-    def _rendered(self, template: TemplateText, values: Mapping[str, Any], lines: list[RoleLine]) -> list[Segment]:
-        return render_segments(
+    def _renderer(self, template: TemplateText, lines: tuple[RoleLine, ...]) -> Renderer:
+        return Renderer(
             template.text,
             template.dialect,
-            values,
             root=self.root,
             undefined=self.undefined,
             limits=self.limits,
-            strict=[name for name, spec in self.inputs.items() if spec.strict],
+            strict=frozenset(name for name, spec in self.inputs.items() if spec.strict),
             role_lines=lines,
             first_line=self.source.line_col(template.offsets.to_file(0))[0],
             file=self.source.path,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,119 +18,136 @@ from .roles import FORGED_ROLE, RoleLine, find_role_lines
 from .sandbox import Sandbox, UndefinedPolicy, inside_root
 from .segments import Limits, Marks, Segment, Site, rendering
 
+_TYPE_NAMES = frozenset(["str", "int", "float", "bool", "list", "dict", "tuple", "NoneType", "range", "Undefined"])
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}!:]*)(?P<rest>[^{}]*)\}")
 
 
-def render_segments(
-    text: str,
-    dialect: Dialect,
-    values: Mapping[str, Any],
-    *,
-    root: Path | None = None,
-    undefined: UndefinedPolicy = "strict",
-    limits: Limits | None = None,
-    strict: Iterable[str] = (),
-    role_lines: Iterable[RoleLine] | None = None,
-    first_line: int = 1,
-    file: str | None = None,
-) -> list[Segment]:
-    """Render `text` with plain `values`.
+@dataclass(frozen=True)
+class Renderer:
+    """Renders one template with plain values; compiled once, safe to share between threads.
 
     Args:
         text: the template. A value is never read as template or role line.
         dialect: how it is written; "none" gives it back as it is.
         root: the folder that includes and partials come from; None for none at all.
         undefined: "strict" raises where a name has no value, "empty" writes nothing there.
+        limits: bounds of a rendering.
         strict: names whose values may not even look like a role line.
         role_lines: where roles begin, in offsets of `text`; None finds the role lines of .prompty.
         first_line: the line of `file` that `text` begins on, for errors.
-
-    Raises:
-        ConfigError: the template is wrong, or reaches for what the sandbox does not give.
-        PromptInputError: a name has no value, or a value does not fit its use.
-        RenderLimitExceeded: a limit was reached.
-        StrictViolation: a value of `strict` holds a role line.
     """
-    marks = Marks(limits or Limits())
-    with rendering(marks):
-        if dialect == "jinja2":
-            marked = _render_jinja(text, values, marks, root, undefined, role_lines, first_line, file)
-        elif dialect in ("mustache", "handlebars"):
-            renderer = MustacheRenderer(dialect, marks, undefined, _partials(root), file, first_line)
-            marked = renderer.render(text, values, role_lines)
+
+    text: str
+    dialect: Dialect
+    root: Path | None = None
+    undefined: UndefinedPolicy = "strict"
+    limits: Limits = field(default_factory=Limits)
+    strict: frozenset[str] = frozenset()
+    role_lines: tuple[RoleLine, ...] | None = None
+    first_line: int = 1
+    file: str | None = None
+
+    def segments(self, values: Mapping[str, Any]) -> list[Segment]:
+        """The rendered text in segments.
+
+        Raises:
+            ConfigError: the template is wrong, or reaches for what the sandbox does not give.
+            PromptInputError: a name has no value, or a value does not fit its use.
+            RenderLimitExceeded: a limit was reached.
+            StrictViolation: a value of `strict` holds a role line.
+        """
+        if self.dialect == "jinja2":
+            marks, marked = self._render_jinja(values)
         else:
-            marked = marks.mark_roles(text, find_role_lines(text) if role_lines is None else role_lines)
-            if dialect != "none":
-                marked = _render_format(marked, values, marks, first_line, file)
-    segments = marks.segments(marked)
-    forbidden = set(strict)
-    for segment in segments:
-        if segment.site and forbidden.intersection(segment.site.sources) and FORGED_ROLE.search(segment.text):
-            raise StrictViolation("its value holds a line that reads like a role", input=segment.source, file=file)
-    return segments
+            marks = Marks(self.limits)
+            marked = self._render_simple(values, marks)
+        segments = marks.segments(marked)
+        for segment in segments:
+            if segment.site and self.strict.intersection(segment.site.sources) and FORGED_ROLE.search(segment.text):
+                problem = "its value holds a line that reads like a role"
+                raise StrictViolation(problem, input=segment.source, file=self.file)
+        return segments
+
+    def _render_simple(self, values: Mapping[str, Any], marks: Marks) -> str:
+        if self.dialect in ("mustache", "handlebars"):
+            partial = _partials(self.root)
+            renderer = MustacheRenderer(self.dialect, marks, self.undefined, partial, self.file, self.first_line)
+            return renderer.render(self.text, values, self.role_lines)
+        lines = find_role_lines(self.text) if self.role_lines is None else self.role_lines
+        marked = marks.mark_roles(self.text, lines)
+        return marked if self.dialect == "none" else _render_format(marked, values, marks, self.first_line, self.file)
+
+    def _render_jinja(self, values: Mapping[str, Any]) -> tuple[Marks, str]:
+        import jinja2
+        from jinja2.exceptions import SecurityError
+
+        try:
+            template, compiled = self._template
+            marks = compiled.fresh()
+            return marks, _generate(template, marks, values)
+        except jinja2.TemplateSyntaxError as error:
+            line = error.lineno + self.first_line - 1 if error.name is None else error.lineno
+            raise ConfigError(error.message or "invalid template", file=error.name or self.file, line=line) from None
+        except jinja2.UndefinedError as error:
+            name = re.match(r"'(\w+)' is undefined", error.message or "")
+            problem = "is used but has no value" if name else self._said(error, "a value has no such part")
+            given = name[1] if name else None
+            raise PromptInputError(problem, input=given, file=self.file, line=self._line(error)) from None
+        except SecurityError as error:
+            problem = f"the sandbox refuses this: {self._said(error, 'an attribute')}"
+            raise ConfigError(problem, file=self.file, line=self._line(error)) from None
+        except jinja2.TemplateError as error:
+            problem = self._said(error, "the template asks for what is not there")
+            raise ConfigError(problem, file=self.file, line=self._line(error)) from None
+        except RecursionError:
+            raise RenderLimitExceeded("the template nests too deeply", file=self.file) from None
+        except RenderLimitExceeded as error:
+            raise error.at(self.file, self._line(error)) from None
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            problem = f"a value does not fit its use in the template ({type(error).__name__})"
+            raise PromptInputError(problem, file=self.file, line=self._line(error)) from None
+
+    @cached_property
+    def _template(self) -> tuple[Any, Marks]:
+        """The compiled template and the marks in it, which no output ever shows."""
+        marks = Marks(self.limits)
+        sandbox = Sandbox(self.root, undefined=self.undefined, limits=self.limits)
+        with rendering(marks):
+            return sandbox.prepare(self.text, None, marks, role_lines=self.role_lines), marks
+
+    def _line(self, error: BaseException) -> int | None:
+        """The line of the file, from the traceback that Jinja2 rewrites to the template's lines."""
+        line: int | None = None
+        trace = error.__traceback__
+        while trace:
+            if trace.tb_frame.f_code.co_filename == "<template>":
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line + self.first_line - 1 if line else None
+
+    def _said(self, error: Exception, otherwise: str) -> str:
+        """Jinja2's message, unless it quotes something that is not the template's: it may be from a value."""
+        message = str(error)
+        quoted = re.findall(r"'([^']*)'", message)
+        is_own = all(word in self.text or word.endswith(" object") or word in _TYPE_NAMES for word in quoted)
+        return message if is_own and message.count("'") % 2 == 0 else otherwise
 
 
-def render_text(text: str, dialect: Dialect, values: Mapping[str, Any], **options: Any) -> str:
-    """The rendered text, role lines included: what the specification's Renderer gives."""
-    segments = render_segments(text, dialect, values, **options)
-    return "".join(segment.text for segment in segments)
-
-
-def _render_jinja(
-    text: str,
-    values: Mapping[str, Any],
-    marks: Marks,
-    root: Path | None,
-    undefined: UndefinedPolicy,
-    role_lines: Iterable[RoleLine] | None,
-    first_line: int,
-    file: str | None,
-) -> str:
-    import jinja2
-    from jinja2.exceptions import SecurityError
-
-    sandbox = Sandbox(root, undefined=undefined, limits=marks.limits)
+def _generate(template: Any, marks: Marks, values: Mapping[str, Any]) -> str:
     chunks: list[str] = []
     size = 0
-    template: Any = None
-    try:
-        template = sandbox.prepare(text, None, marks, role_lines=role_lines)
+    with rendering(marks):
         for chunk in template.generate(dict(values)):
             size += len(chunk)
             marks.grow(size)
             chunks.append(chunk)
-    except jinja2.TemplateSyntaxError as error:
-        line = error.lineno + first_line - 1 if error.name is None else error.lineno
-        raise ConfigError(error.message or "invalid template", file=error.name or file, line=line) from None
-    except jinja2.UndefinedError as error:
-        line = _line(error, first_line)
-        name = re.match(r"'([^']*)' is undefined", error.message or "")
-        if name:
-            raise PromptInputError("is used but has no value", input=name[1], file=file, line=line) from None
-        raise PromptInputError(error.message or "a value is undefined", file=file, line=line) from None
-    except SecurityError as error:
-        raise ConfigError(f"the sandbox refuses this: {error}", file=file, line=_line(error, first_line)) from None
-    except jinja2.TemplateError as error:
-        raise ConfigError(error.message or type(error).__name__, file=file) from None
-    except RecursionError:
-        raise RenderLimitExceeded("the template nests too deeply", file=file) from None
-    except RenderLimitExceeded as error:
-        raise error.at(file, _line(error, first_line)) from None
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        problem = f"a value does not fit its use in the template ({type(error).__name__})"
-        raise PromptInputError(problem, file=file, line=_line(error, first_line)) from None
     return "".join(chunks)
 
 
-def _line(error: BaseException, first_line: int) -> int | None:
-    """The line of the file, from the traceback that Jinja2 rewrites to the template's lines."""
-    line: int | None = None
-    trace = error.__traceback__
-    while trace:
-        if trace.tb_frame.f_code.co_filename == "<template>":
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line + first_line - 1 if line else None
+def render_text(text: str, dialect: Dialect, values: Mapping[str, Any], **settings: Any) -> str:
+    """The rendered text, role lines included: what the specification's Renderer gives."""
+    segments = Renderer(text, dialect, **settings).segments(values)
+    return "".join(segment.text for segment in segments)
 
 
 def _render_format(text: str, values: Mapping[str, Any], marks: Marks, first_line: int, file: str | None) -> str:

@@ -135,7 +135,7 @@ class _RootLoader(BaseLoader):
     def load(self, environment: Any, name: str, globals: Any = None) -> Any:  # noqa: A002, ARG002 - jinja2's names
         path = inside_root(self._root, name)
         if path is None or path.stat().st_size > _LARGEST_FILE:
-            raise TemplateNotFound(name, f"{name!r} is no template file inside the template's root")
+            raise TemplateNotFound(name, f"{name!r} is no template file inside the root folder")
         marks = current_marks()
         marks.count_load()
         return environment.prepare(path.read_text("utf-8"), name, marks)

@@ -80,6 +80,10 @@ class Marks:
     size: int = 0
     loads: int = 0
 
+    def fresh(self) -> Marks:
+        """The same marks for another rendering, nothing counted yet."""
+        return Marks(self.limits, list(self.sites), list(self.roles), self.nonce)
+
     def count_load(self) -> None:
         """Count one included template.
 
