@@ -28,7 +28,8 @@ Standing = Literal["shown", "refuted", "open", "no data", "no control"]
 class GateResult:
     """One gate for one treatment.
 
-    `estimate`, `low`, `high` and `bound` are on one scale: the metric's, or the difference from factor·control.
+    `estimate` and `interval` are on the scale of the gate's offset: the metric's, or the difference from
+    factor·control.
     `missing` is how many more requests of the arm are needed at the present rate; None where none would do or where
     there is nothing to go by. `e_value` is the evidence against the gate.
     """
@@ -38,17 +39,23 @@ class GateResult:
     standing: Standing
     n: int = 0
     estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
     e_value: float | None = None
     missing: int | None = None
+    evidence: Evidence | None = None
+    alpha: float = 0.05
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """A confidence sequence for `estimate`; worked out when it is asked for, as judging does not need it."""
+        return self.evidence.interval(self.alpha) if self.evidence else None
 
     def describe(self) -> str:
         """The gate in one line, such as "error_rate of auto 0.02 % (0.01 % … 0.04 %), must be < 0.01 %"."""
         head = f"{self.gate.name} of {self.arm}"
-        if self.estimate is None or self.low is None or self.high is None:
+        interval = self.interval
+        if self.estimate is None or interval is None:
             return f"{head}: {self.standing}, must be {self.gate.text}"
-        value, low, high = (wording.compared(number, self.gate) for number in (self.estimate, self.low, self.high))
+        value, low, high = (wording.compared(number, self.gate) for number in (self.estimate, *interval))
         against = f" against {_control(self.gate)}" if self.gate.relative else ""
         return f"{head} {value}{against} ({low} … {high}), must be {self.gate.text}"
 
@@ -93,7 +100,6 @@ def _judge_gate(gate: Gate, arm: str, rollout: Rollout, tally: Tally, now: float
         if treatment and not tally.arms[rollout.control].requests:
             return GateResult(gate, arm, "no control", len(treatment))
         return GateResult(gate, arm, "no data", len(treatment), missing=_first_need(gate, rollout))
-    low, high = evidence.interval(rollout.alpha)
     standing = _standing(evidence, rollout)
     log_e = evidence.log_e()
     return GateResult(
@@ -102,10 +108,10 @@ def _judge_gate(gate: Gate, arm: str, rollout: Rollout, tally: Tally, now: float
         standing,
         evidence.n,
         evidence.estimate,
-        low,
-        high,
         None if log_e is None else exp(min(log_e, 700.0)),
         _missing(evidence, len(tally.arms[arm].replies), gate, rollout) if standing == "open" else None,
+        evidence,
+        rollout.alpha,
     )
 
 

@@ -40,10 +40,10 @@ def forest(results: Sequence[GateResult]) -> str:
 
 
 def _interval(result: GateResult, y: float, middle: float, half: float) -> str:
-    value, low, high = result.estimate, result.low, result.high
-    if value is None or low is None or high is None:
+    value, interval = result.estimate, result.interval
+    if value is None or interval is None:
         return f'<text class="axis" x="{middle + 8}" y="{y + 4}">{escape(result.standing)}</text>'
-    bound = result.gate.offset
+    (low, high), bound = interval, result.gate.offset
     reach = max(abs(end - bound) for end in (value, low, high) if isfinite(end)) * 1.12 or 1.0
     sign = 1 if result.gate.direction == "<" else -1
 
