@@ -3,13 +3,17 @@
 import json
 import re
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zlclient.client import Client
 from zlclient.errors import ConfigError, InputError
+from zlclient.linting import lint
 from zlclient.prompts.library import Library, bundled_library
 from zlclient.prompts.prompt import Prompt
+from zlclient.testing import transport
 
 NAMES = (
     "contract_review", "customer_support", "extraction", "financial_question", "judge", "medical_record", "rewrite", "summary",
@@ -136,3 +140,23 @@ def test_optional_material_appears_only_when_given():
         message="m", policy="p", history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     )
     assert [message["role"] for message in rendered.messages] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(("name", "language"), BUNDLED)
+def test_each_bundled_template_is_sent_and_answered_offline(name, language, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "offline")
+    prompt = Prompt.bundled(name, language=language)
+    values = {key: spec.example for key, spec in prompt.inputs.items() if spec.required}
+    example = re.search(r"```json\n(\{\n  \".*?)```", prompt.render(**values).system or "", re.DOTALL)
+    answer = example[1].strip() if example and prompt.render(**values).options.get("output") else "A plain answer."
+    offline = transport([{"reply": answer}])
+    with Client(http_client=httpx2.Client(transport=offline)) as client:
+        reply = prompt.chat(client, **values)
+    assert reply.text == answer
+    assert (reply.parsed is not None) == ("output" in prompt.render(**values).options)
+    assert offline.requests[0].body["messages"][-1]["role"] == "user"
+
+
+@pytest.mark.parametrize("name", [entry.path.name for entry in bundled_library().entries])
+def test_each_bundled_template_is_clean_under_every_rule(name):
+    assert lint(bundled_library().path / name, select=("ALL",)) == []
