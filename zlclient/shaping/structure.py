@@ -82,7 +82,7 @@ class Structure:
         for match in after_newline.finditer(scan):
             slot = slots[match.lastgroup]  # pyright: ignore[reportArgumentType]
             number = match[slot.number]
-            if slot.simple and number.isalnum() and not (slot.title and match[slot.title]):
+            if slot.simple and number and number.isalnum() and not (slot.title and match[slot.title]):
                 rule = slot.rule
                 start, end = match.span()
                 found.append(Heading(rule.kind, rule.level, number, "", start + 1, end, rule.unit, number))
