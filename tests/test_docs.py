@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(?P<language>[\w{}-]*)\n(?P<code>.*?)^```$", re.M | re.S)
-KNOWN = {"python", "sh", "toml", "yaml", "json", "text", "jinja", "ini", "{toctree}", ""}
+KNOWN = {"python", "sh", "toml", "yaml", "json", "text", "jinja", "ini", "console", "{toctree}", ""}
 
 
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:

@@ -115,7 +115,7 @@ def without(prepared: Prepared, settings: Settings, rejected: frozenset[str]) ->
     """`prepared` tuned again with more parameters known as rejected; None where strict forbids to leave one out."""
     before = [note for note in prepared.adjustments if note.stage != "tune"]
     tuned = prepared.tuned
-    shaped = Shaped(tuned.request, tuned.shaped_system, tuned.messages)
+    shaped = Shaped(tuned.request, tuned.shaped_system, tuned.messages, tuned.tools)
     try:
         again = retune(shaped, prepared.route, settings, rejected, tuple(before))
     except InputError:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .errors import InputError
+
 if TYPE_CHECKING:
     from .reply import Adjustment
     from .request import Request
@@ -38,6 +40,7 @@ class Tuned:
     version: str
     system: str | tuple[Json, ...] | None
     messages: tuple[Json, ...]
+    tools: tuple[Json, ...]
     max_tokens: int
     max_tokens_param: str = "max_tokens"
     temperature: float | None = None
@@ -85,5 +88,16 @@ class Prepared:
 
 
 def encode(body: Json) -> bytes:
-    """Compact JSON in UTF-8; equal bodies give equal bytes."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    """Compact JSON in UTF-8; equal bodies give equal bytes.
+
+    Raises:
+        InputError: something in the body is no JSON value, or holds a lone surrogate that the cleaning was told to keep.
+    """
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            'holds a lone surrogate, which cannot be sent; clean it (sanitize="minimal" is enough)'
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot be written as JSON: {error}") from None

@@ -43,8 +43,8 @@ class AnthropicWire:
         """The body, in the order that keeps cached prefixes: tools, system, parameters, messages."""
         request = tuned.request
         body: dict[str, Any] = {}
-        if request.tools:
-            body["tools"] = [_tool(tool, index) for index, tool in enumerate(request.tools)]
+        if tuned.tools:
+            body["tools"] = [_tool(tool, index) for index, tool in enumerate(tuned.tools)]
         if tuned.system:
             body["system"] = tuned.system
         body["model"] = tuned.route.model.id

@@ -34,8 +34,8 @@ class OpenAIWire:
         """The body, in the order that keeps cached prefixes: tools, parameters, then system and messages."""
         request = tuned.request
         body: dict[str, Any] = {}
-        if request.tools:
-            body["tools"] = [_tool(tool, index) for index, tool in enumerate(request.tools)]
+        if tuned.tools:
+            body["tools"] = [_tool(tool, index) for index, tool in enumerate(tuned.tools)]
         body["model"] = tuned.route.model.id
         body[tuned.max_tokens_param] = tuned.max_tokens
         if tuned.temperature is not None:

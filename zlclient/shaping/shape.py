@@ -1,8 +1,8 @@
 """The first stage: clean every text of a request once, drop what is empty, put the domain tag.
 
 Texts are cleaned in place, copy on write: a clean request keeps its very objects. What is not text (images, base64,
-thinking with its signature, tool schemas) is left as it is; tool inputs and results are data, so only what breaks
-transport or hides is removed from them.
+thinking with its signature) is left as it is; tool schemas and tool inputs are data, so only what breaks transport is
+removed from them. A tool's result is text from outside, where hidden instructions come from, and is cleaned as text.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Shaped:
     request: Request
     system: str | tuple[Json, ...] | None
     messages: tuple[Json, ...]
+    tools: tuple[Json, ...]
 
 
 def shape(request: Request, settings: Settings) -> tuple[Shaped, tuple[Adjustment, ...]]:
@@ -43,12 +44,13 @@ def shape(request: Request, settings: Settings) -> tuple[Shaped, tuple[Adjustmen
     cleaner = _Cleaner(cast("Mode", request.sanitize or settings.sanitize))
     messages = cleaner.messages(request.messages)
     system = cleaner.system(request.system)
+    tools = cast("tuple[Json, ...]", cleaner.data(request.tools, "tools")) if request.tools else ()
     name = request.domain or settings.domain
     if name is not None:
         messages, note = tag_messages(messages, find_domain(name, settings.domains))
         if note is not None:
             cleaner.notes.append(note)
-    return Shaped(request, system, messages), tuple(cleaner.notes)
+    return Shaped(request, system, messages, tools), tuple(cleaner.notes)
 
 
 class _Cleaner:
@@ -108,7 +110,7 @@ class _Cleaner:
         if kind == "tool_result":
             content = block.get("content")
             if isinstance(content, str):
-                return self._replaced(block, "content", self.data(content, where))
+                return self._replaced(block, "content", self.text(content, where))
             if isinstance(content, list):
                 return self._replaced(
                     block, "content", [self.block(part, where) for part in cast("list[Json]", content)]

@@ -77,6 +77,7 @@ def tune(
         route=route,
         version=version,
         system=system,
+        tools=shaped.tools,
         messages=_accepted_messages(shaped.messages, route, version, notes),
         max_tokens=_max_tokens(request, route, settings, notes),
         max_tokens_param=_max_tokens_param(route, rejected, notes),
