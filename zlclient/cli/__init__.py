@@ -23,6 +23,8 @@ COMMANDS = {
     "config": ("config", "show the effective settings and where each came from"),
     "lint": ("lint", "check prompt templates, and fix what is safe to fix"),
     "render": ("render", "show what a prompt template becomes"),
+    "rollout": ("rollout", "see and move a staged rollout"),
+    "ab": ("ab", "report on an experiment"),
     "serve": ("serve", "run the local server that the official SDKs accept"),
     "record": ("record", "record exchanges with a real endpoint, without secrets"),
 }
