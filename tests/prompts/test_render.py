@@ -283,6 +283,7 @@ def test_segments_name_their_sources():
         ('user:\n"""\n{{ v }}\n"""\nAnswer.', '"""'),
         ('user:\n<d name="{{ v }}">x</d>', "attribute"),
         ("user:\nIn JSON: {{ v | tojson }}", "json"),
+        ("user:\n```json\n{{ v | tojson }}\n```", "```"),
         ("user:\n<instructions>Read {{ v }}.</instructions>", "v"),
         ("user:\nRead {{ v }}.", "v"),
         ("user:\nThe `<q>` element {{ v }}</q>", "v"),

@@ -89,7 +89,7 @@ class _Rewriter:
         if isinstance(item, nodes.TemplateData):
             return item
         fence = next(self.fences, Fence("none"))
-        if isinstance(item, nodes.Filter) and item.name == "tojson":
+        if fence.kind == "none" and isinstance(item, nodes.Filter) and item.name == "tojson":
             fence = Fence("json")
         sources = tuple(self.sources(item))
         whole = self.rewritten(item, is_captured)[0]

@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError
 from .agent import agent_of
-from .errors import PromptInputError
 from .inputs import Input, check_values, read_inputs
 from .messages import Assembler, Message, media_block, read_thread
 from .outputs import chat_options, output_model, own_settings, unused_keys
@@ -143,9 +142,13 @@ class Prompt:
     def _metadata(self) -> Mapping[str, Any]:
         return cast("Mapping[str, Any]", self.agent.get("metadata") or {})
 
+    @cached_property
+    def _options(self) -> Mapping[str, Any]:
+        model = output_model(self.agent)
+        return chat_options(self.agent, self.source.path) | ({"output": model} if model else {})
+
     def _check(self) -> None:
-        source = self.source
-        chat_options(self.agent, source.path)
+        source, _ = self.source, self._options
         if not source.parts and not source.problems:
             raise ConfigError("holds no prompt text", file=source.path)
         problem = next((found for found in source.problems if found.code != "yaml-duplicate-key"), None)
@@ -176,14 +179,11 @@ class Prompt:
         cleaned, changed = self._clean(checked, values)
         threads, media = self._placeholders(cleaned)
         segments = self._segments(cleaned)
-        trusted = {name for name in checked if self._is_trusted(name, values)} | set(threads) | set(media)
+        trusted = {name for name in checked if self._is_trusted(name, values)}
         first: Role = "system" if self.source.format == "prompty" else "user"
         assembler = Assembler(trusted=trusted, changed=changed, threads=threads, media=media, first_role=first)
         messages = assembler.build(segments)
-        options = chat_options(self.agent, self.source.path)
-        model = output_model(self.agent)
-        if model:
-            options["output"] = model
+        options = dict(self._options)
         checked_text = own_settings(self.agent).get("source")
         if checked_text in cleaned:
             options["source"] = str(cleaned[checked_text])
@@ -321,6 +321,3 @@ def _other_agent(source: PromptSource) -> dict[str, Any]:
     if isinstance(metadata, Mapping):
         agent["metadata"] = dict(cast("Mapping[str, Any]", metadata))
     return agent
-
-
-__all__ = ["Input", "InputError", "Prompt", "PromptInputError", "Rendered"]
