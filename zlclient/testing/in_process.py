@@ -1,7 +1,9 @@
 """An httpx2 transport, sync and async in one, that any SDK client takes in its `http_client`.
 
-client = anthropic.Anthropic(api_key="x", http_client=httpx2.Client(transport=transport("weather.yaml")))
-client = openai.AsyncOpenAI(api_key="x", http_client=httpx2.AsyncClient(transport=transport([{"reply": "Hi"}])))
+    client = anthropic.Anthropic(api_key="x", http_client=httpx2.Client(transport=transport("weather.yaml")))
+    client = openai.AsyncOpenAI(api_key="x", http_client=httpx2.AsyncClient(transport=transport([{"reply": "Hi"}])))
+
+Each transport has a server of its own.
 """
 
 from __future__ import annotations

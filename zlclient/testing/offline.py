@@ -33,7 +33,7 @@ class OfflineServer:
     """A LocalServer with its scenarios and a list of what arrived.
 
     Args:
-        scenario: scenario files, or scenarios as data.
+        scenario: a scenario file, or scenarios as data.
         replay: a cassette, answered from before the scenarios.
         strict: a request that nothing is prepared for is an error; otherwise the offline responder answers it.
         delays: wait as scenarios and recordings say. None: scenarios wait, recordings answer at once. False: waits are

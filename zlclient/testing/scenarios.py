@@ -1,9 +1,11 @@
 """Scenarios written in a test.
 
-zl_scenario.when(text="weather").turns({"tool_calls": {"name": "get_weather", "input": {"city": "Paris"}}}, "21 °C")
-zl_scenario.when(model={"regex": "^gpt-"}).reply(json={"ok": True}, usage={"output_tokens": 7})
-zl_scenario.reply("anything else")
-zl_scenario.load("more.yaml")
+    zl_scenario.when(text="weather").turns({"tool_calls": {"name": "get_weather"}}, "It is 21 °C.")
+    zl_scenario.when(model={"regex": "^gpt-"}).reply(json={"ok": True}, usage={"output_tokens": 7})
+    zl_scenario.reply("anything else")
+    zl_scenario.load("more.yaml")
+
+The forms of conditions and replies are those of a scenario file (`zlclient/serving/responders/scenario_file.py`).
 """
 
 from __future__ import annotations

@@ -165,6 +165,14 @@ def test_a_fault_of_limited_times_is_counted_by_the_whole_request():
         assert text_of(always.respond(ask)) == "a"
 
 
+def test_a_fault_of_limited_times_does_not_use_up_the_answers():
+    found = responder({"reply": {"text": "a", "fault": {"status": 529, "times": 2}}, "times": 1})
+    got = [found.respond(ask_of("x")) for _ in range(4)]
+    assert [list(events) for events in got[:2] if events] == [[Fault("status", 529)]] * 2
+    assert text_of(got[2]) == "a"
+    assert got[3] is None
+
+
 def test_faults_without_content_are_replies_of_their_own():
     found = responder({"replies": [{"fault": 500}, {"fault": "drop"}, "ok"]})
     got = [list(found.respond(ask_of("x")) or ()) for _ in range(3)]

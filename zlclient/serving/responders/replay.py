@@ -3,9 +3,8 @@
     server = LocalServer(interceptors=[Replay(load_cassette("cassette.jsonl"))])
 
 A request is the recorded one if its method, path, query, API version and whole body are, but for what was removed from
-the recording. Each recorded answer is given
-once, in the order of the recording: a retry gets the second answer, an agent walks through its turns, and nothing
-starts over. It answers before any responder, with the bytes as they came.
+the recording. Each recorded answer is given once, in the order of the recording: a retry gets the second answer, an
+agent walks through its turns, and nothing starts over. It answers before any responder, with the bytes as they came.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import Literal
 
 from .base import Ask, Event, Responder
 from .scenario_match import Difference, When, summary
-from .scenario_reply import ScriptedReply, fingerprint
+from .scenario_reply import ScriptedFault, ScriptedReply, fingerprint
 
 Order = Literal["always", "once", "by_turn"]
 
@@ -50,10 +50,9 @@ class Scenario:
 
 @dataclass(slots=True)
 class _Given:
-    """What a scenario gave so far: answers in all, and faults by reply and request."""
+    """What a scenario gave so far: answers in all, and faults of limited times by reply and request."""
 
     answers: int = 0
-    consumed: int = 0
     faults: Counter[tuple[int, str]] = field(default_factory=Counter[tuple[int, str]])
 
 
@@ -117,29 +116,32 @@ class ScenarioResponder(Responder):
 
 
 def _choose(scenario: Scenario, given: _Given, ask: Ask) -> Iterable[Event] | None:
-    """The events of the reply whose turn it is; counts them as given."""
+    """The events of the reply whose turn it is; counts it as given."""
     index = _index(scenario, given, ask)
     if index is None:
         return None
     reply = scenario.replies[index].for_ask(ask)
     if _would_loop(scenario, reply, ask):
         return None
-    faulty = False
-    if reply.fault is not None:
-        key = (index, fingerprint(ask))
-        faulty = reply.fault.hits(key[1], given.faults[key])
-        given.faults[key] += faulty
-    given.answers += 1
+    faulty = reply.fault is not None and _falls(reply.fault, given, (index, fingerprint(ask)))
     # A fault of limited times comes before its own reply, which therefore is still to be given.
     if not (faulty and reply.fault is not None and reply.fault.times is not None):
-        given.consumed += 1
+        given.answers += 1
     return reply.events(faulty=faulty)
+
+
+def _falls(fault: ScriptedFault, given: _Given, key: tuple[int, str]) -> bool:
+    """Whether the request of `key` gets the fault; counts it where the count matters."""
+    hits = fault.hits(key[1], given.faults[key])
+    if hits and fault.times is not None:
+        given.faults[key] += 1
+    return hits
 
 
 def _index(scenario: Scenario, given: _Given, ask: Ask) -> int | None:
     if scenario.times is not None and given.answers >= scenario.times:
         return None
-    index = {"always": 0, "once": given.consumed, "by_turn": ask.turn}[scenario.order]
+    index = {"always": 0, "once": given.answers, "by_turn": ask.turn}[scenario.order]
     return index if index < len(scenario.replies) else None
 
 
@@ -155,14 +157,14 @@ def _would_loop(scenario: Scenario, reply: ScriptedReply, ask: Ask) -> bool:
 
 def _has_left(scenario: Scenario, given: _Given) -> bool:
     if scenario.order == "once":
-        return given.consumed < len(scenario.replies)
-    return given.consumed == 0
+        return given.answers < len(scenario.replies)
+    return given.answers == 0
 
 
 def _why_silent(scenario: Scenario, given: _Given, ask: Ask) -> str:
     if scenario.times is not None and given.answers >= scenario.times:
         return f"it has answered {given.answers} times, as often as its `times` allows."
-    if scenario.order == "once" and given.consumed >= len(scenario.replies):
+    if scenario.order == "once" and given.answers >= len(scenario.replies):
         return f"its {len(scenario.replies)} replies were all given."
     if scenario.order == "by_turn" and ask.turn >= len(scenario.replies):
         return f"this is turn {ask.turn} and it has replies for turns 0 to {len(scenario.replies) - 1}."

@@ -8,10 +8,11 @@ Both take a list of scenarios. In Python a reply may also be a function of the A
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -22,31 +23,9 @@ from .scenario_reply import ScriptedFault, ScriptedReply
 from .scenario_source import Node, read, read_yaml
 
 _KINDS = tuple(kind for kind in get_args(FaultKind) if kind != "status")
-_REPLY_KEYS = (
-    "text",
-    "json",
-    "thinking",
-    "tool_calls",
-    "stop_reason",
-    "usage",
-    "ttft",
-    "pace",
-    "fault",
-)
+_REPLY_KEYS = ("text", "json", "thinking", "tool_calls", "stop_reason", "usage", "ttft", "pace", "fault")
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_WHEN_KEYS = (
-    "text",
-    "system",
-    "tool_result",
-    "model",
-    "role",
-    "wire",
-    "tools",
-    "turn",
-    "headers",
-    "request",
-    "where",
-)
+_WHEN_KEYS = tuple(field.name for field in dataclasses.fields(When))
 _ORDERS: dict[str, Order] = {"reply": "always", "replies": "once", "turns": "by_turn"}
 
 
@@ -221,7 +200,7 @@ def _usage(node: Node) -> Usage:
 
 def _fault(node: Node) -> ScriptedFault:
     """A status, a kind, or a mapping with one of them and where and how often it comes."""
-    if not isinstance(node.value, dict):
+    if not isinstance(node.value, Mapping):
         return ScriptedFault(_fault_of(node, {}))
     fields = node.fields("status", "kind", "message", "retry_after", "after", "times", "rate", "seed")
     named = [fields[key] for key in ("status", "kind") if key in fields]
@@ -241,8 +220,14 @@ def _fault_of(node: Node, fields: dict[str, Node]) -> Fault:
         return Fault(cast("FaultKind", node.one_of(*_KINDS)))
     if not isinstance(node.value, int) or not 400 <= node.value <= 599:
         raise node.error(f"a status from 400 to 599, or one of {', '.join(_KINDS)}, is expected")
-    after = read(fields, "retry_after", lambda after: str(after.value), None)
+    after = read(fields, "retry_after", _header_value, None)
     return Fault("status", node.value, read(fields, "message", Node.text, ""), after)
+
+
+def _header_value(node: Node) -> str:
+    if not isinstance(node.value, str | int | float):
+        raise node.error("a number or a string is expected")
+    return str(node.value)
 
 
 def _at_least_one(node: Node) -> int:
