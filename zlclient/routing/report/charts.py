@@ -68,10 +68,7 @@ def bands(
     """Requests over time, or the error share with its band; `marks` are (time, word) of the stage changes."""
     times = [item.at for items in bins.values() for item in items]
     start, end = min(times), max(times) + width_s
-    # The band of a bin with few requests says little and would flatten all others: it is cut off at the top.
-    enough = max(item.requests for items in bins.values() for item in items) / 10
-    tops = [item.high if errors else item.requests for b in bins.values() for item in b if item.requests >= enough]
-    top, height, bottom = max(tops) * 1.05 or 1.0, 190, 160
+    top, height, bottom = _top(bins, errors=errors), 190, 160
 
     def x(at: float) -> float:
         return _LEFT + (WIDTH - _LEFT - _RIGHT) * (at - start) / (end - start)
@@ -80,10 +77,7 @@ def bands(
         return bottom - (bottom - 14) * min(value / top, 1.0)
 
     parts = [_y_axis(top, y, "share" if errors else "number"), _time_axis(start, end, x, bottom)]
-    for at, word in marks:
-        if start <= at <= end:
-            parts.append(f'<line class="mark" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="14" y2="{bottom}"/>')
-            parts.append(f'<text class="axis" x="{x(at) + 3:.1f}" y="11">{escape(word)}</text>')
+    parts.append(_marks([(x(at), word) for at, word in marks if start <= at <= end], bottom))
     for number, (arm, items) in enumerate(bins.items()):
         if not items:
             continue
@@ -99,6 +93,32 @@ def bands(
             parts.append(f'<circle class="dot arm{number}" cx="{middles[0]:.1f}" cy="{y(values[0]):.1f}" r="3"/>')
     what = "Error share over time, with 95 % bands" if errors else "Requests over time"
     return _svg(height, what, "".join(parts))
+
+
+def _top(bins: Mapping[str, Sequence[Bin]], *, errors: bool) -> float:
+    """The end of the value axis. No line is cut off, but the band of a bin with few requests may be: it says little."""
+    every = [item for items in bins.values() for item in items]
+    if not errors:
+        return max(item.requests for item in every) * 1.05
+    enough = max(item.requests for item in every) / 10
+    highest = max(item.high for item in every if item.requests >= enough)
+    return max(highest, *(item.errors / item.requests for item in every)) * 1.05
+
+
+def _marks(marks: Sequence[tuple[float, str]], bottom: float) -> str:
+    """Dashed lines with a word each; the words of lines that stand close together are joined."""
+    parts = [f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="{bottom}"/>' for x, _ in marks]
+    groups: list[tuple[float, str]] = []
+    for x, word in marks:
+        if groups and x - groups[-1][0] < 10 + 6 * len(groups[-1][1]):
+            groups[-1] = (groups[-1][0], f"{groups[-1][1]}, {word}")
+        else:
+            groups.append((x, word))
+    for x, words in groups:
+        late = x > WIDTH - 20 - 6 * len(words)
+        place = f'class="axis end" x="{x - 3:.1f}"' if late else f'class="axis" x="{x + 3:.1f}"'
+        parts.append(f'<text {place} y="11">{escape(words)}</text>')
+    return "".join(parts)
 
 
 def curves(found: Mapping[str, Sequence[tuple[float, float]]], arms: Sequence[str], scale: Scale, title: str) -> str:

@@ -16,8 +16,27 @@ _TITLES = {"ttft": "Time to first token", "tpot": "Time per output token", "late
 
 def render_html(summary: Summary) -> str:
     """The page."""
+    return page(f"{summary.name}: {summary.verdict.decision}", render_main(summary))
+
+
+def page(title: str, main: str, *, policy: str = "style-src 'unsafe-inline'", extra: str = "") -> str:
+    """A whole document around `main`. The content policy lets in nothing but what `policy` names.
+
+    It is said in the file itself, so that a browser holds it to the promise.
+    """
     style = files(__package__ or "").joinpath("style.css").read_text("utf-8")
-    body = "".join(
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; {policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>{main}</main>{extra}</body></html>"
+    )
+
+
+def render_main(summary: Summary) -> str:
+    """What is inside of the page: the verdict first, then every section."""
+    return "".join(
         (
             _head(summary),
             _gates(summary),
@@ -28,15 +47,6 @@ def render_html(summary: Summary) -> str:
             _shadow(summary.shadow) if summary.shadow else "",
             _history(summary),
         )
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        # Said in the file itself, so that a browser holds it to the promise.
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(summary.name)}: {escape(summary.verdict.decision)}</title><style>{style}</style></head>"
-        f"<body><main>{body}</main></body></html>"
     )
 
 
