@@ -11,7 +11,7 @@ import logging
 import threading
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -31,10 +31,12 @@ from .shaping.shorten import split_request
 from .streams import AsyncStream, Stream
 
 if TYPE_CHECKING:
+    from .answering.reading import Reading
     from .prepared import Prepared
     from .providers.base import Provider
     from .routing.traffic import Trial
     from .sending.call import Call
+    from .sending.sender import AsyncOpened, Opened
 
 log = logging.getLogger("zlclient")
 
@@ -79,12 +81,19 @@ class _Base:
         self._lock = threading.Lock()
 
     def prepare(self, prompt: Any, /, **options: Any) -> Prepared:
-        """The exact request that would leave, without sending: `.wire`, `.adjustments`.
+        """The exact request that would leave, without sending: `.wire`, `.adjustments`; over a document the first one.
 
         Raises:
             InputError: an option is unknown or wrong, or nothing is left to answer.
         """
-        return self._prepare(Request.of(prompt, **options))
+        request = Request.of(prompt, **options)
+        return self._prepare(request if request.document is None else self._reading(request).plan.first)
+
+    def _reading(self, request: Request) -> Reading:
+        """How a request over a document goes on: planned, nothing sent."""
+        from .answering.reading import Reading
+
+        return Reading.of(request, self._prepare, self.settings, self._clock)
 
     def _prepare(self, request: Request, route: str | None = None) -> Prepared:
         return corridor.prepare(request, self.settings, self._clock.today(), self._rejections, route)
@@ -247,6 +256,10 @@ class _Base:
             trial.shadowed(reply, error)
 
     def _answer(self, request: Request) -> Reply:
+        if request.document is not None:
+            from .answering.driving import answer_over
+
+            return answer_over(self._reading(request), self._answer)
         try:
             opened = self._sender.send(self._plan(request), whole=True)
         except RateLimited as error:
@@ -259,6 +272,10 @@ class _Base:
         return settled(reply, request, self.settings)
 
     async def _aanswer(self, request: Request) -> Reply:
+        if request.document is not None:
+            from .answering.driving import aanswer_over
+
+            return await aanswer_over(self._reading(request), self._aanswer)
         try:
             opened = await self._async_sender.send(self._plan(request), whole=True)
         except RateLimited as error:
@@ -272,34 +289,47 @@ class _Base:
 
     def _stream(self, request: Request) -> Stream:
         if request.experiment is None:
-            opened = self._sender.send(self._plan(request), whole=False)
-            return Stream(opened, partial(self._finish, request=request))
+            return Stream(*self._open(request))
         trial = self._traffic.begin(request)
         try:
-            opened = self._sender.send(self._plan(trial.request), whole=False)
+            opened, finish = self._open(trial.request)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened = self._sender.send(self._plan(control), whole=False)
-        return Stream(opened, partial(self._finish_trial, trial), trial.failed)
+            opened, finish = self._open(control)
+        return Stream(opened, lambda call: trial.answered(finish(call)), trial.failed)
 
     async def _astream(self, request: Request) -> AsyncStream:
         if request.experiment is None:
-            opened = await self._async_sender.send(self._plan(request), whole=False)
-            return AsyncStream(opened, partial(self._finish, request=request))
+            return AsyncStream(*await self._aopen(request))
         trial = self._traffic.begin(request)
         try:
-            opened = await self._async_sender.send(self._plan(trial.request), whole=False)
+            opened, finish = await self._aopen(trial.request)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened = await self._async_sender.send(self._plan(control), whole=False)
-        return AsyncStream(opened, partial(self._finish_trial, trial), trial.failed)
+            opened, finish = await self._aopen(control)
+        return AsyncStream(opened, lambda call: trial.answered(finish(call)), trial.failed)
 
-    def _finish_trial(self, trial: Trial, call: Call) -> Reply:
-        return trial.answered(self._finish(call, trial.request))
+    def _open(self, request: Request) -> tuple[Opened, Callable[[Call], Reply]]:
+        """The answer under way, and what makes a reply of the call it comes from."""
+        if request.document is not None:
+            from .answering.driving import open_over
+
+            return open_over(self._reading(request), self._answer, self._open)
+        opened = self._sender.send(self._plan(request), whole=False)
+        return opened, partial(self._finish, request=request)
+
+    async def _aopen(self, request: Request) -> tuple[AsyncOpened, Callable[[Call], Reply]]:
+        """As `_open`."""
+        if request.document is not None:
+            from .answering.driving import aopen_over
+
+            return await aopen_over(self._reading(request), self._aanswer, self._aopen)
+        opened = await self._async_sender.send(self._plan(request), whole=False)
+        return opened, partial(self._finish, request=request)
 
     def outcome(self, reply: Reply | str, metric: str, value: bool | float) -> None:
         """Report what became of a reply of an experiment, any time later; the first report of a metric counts.

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
+    from .answering.citations import Citation
+    from .answering.coverage import Coverage
     from .errors import SendError
 
 Json = Mapping[str, Any]
-Stage = Literal["sanitise", "anchor", "route", "tune", "send", "check"]
+Stage = Literal["sanitise", "anchor", "segment", "route", "tune", "send", "check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Reply:
 
     `text` is all text blocks joined; `content` the answer's blocks in the neutral (Anthropic) form; `route` says
     which provider, alias or engine produced it; `attempts` lists every HTTP exchange, `adjustments` every change.
+    Over a document, `citations` says for each statement what supports it, and `coverage` which segments were read.
     """
 
     id: str
@@ -157,6 +160,8 @@ class Reply:
     parsed: Any = None
     arm: str | None = None
     experiment: str | None = None
+    citations: tuple[Citation, ...] = ()
+    coverage: Coverage | None = None
 
     def __str__(self) -> str:
         return self.text

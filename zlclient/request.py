@@ -11,11 +11,17 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from .answering.jobs import Progress
+    from .shaping.documents import Document
 
 Json = Mapping[str, Any]
 Policy = Literal["off", "record", "raise", "retry"]
@@ -25,6 +31,8 @@ POLICIES = ("off", "record", "raise", "retry")
 RATE_LIMIT_POLICIES = ("wait", "shorten", "split", "fallback")
 SANITIZE_MODES = ("standard", "strict", "minimal", "naive", "off")
 PRESETS = ("precise", "balanced", "varied")
+MODES = ("answer", "summary", "extract")
+SEGMENT_ERROR_POLICIES = ("raise", "skip")
 OFF = "off"
 
 
@@ -57,6 +65,13 @@ class Request:
         fallback: routes tried in order when a route is unavailable.
         on_rate_limit: what to do on 429: "wait", or at once "shorten", "split" or "fallback".
         strict: an option that the model rejects is an error instead of an adjustment.
+        document: a Document, a path to one, or its text, to answer from: sent before the question where it fits the
+            model's window, else read in segments whose answers are merged. The next five options go with it.
+        mode: "answer", "summary", or "extract" (sentences word for word).
+        segment_tokens: tokens of document text in one request, at most; what the window holds when None.
+        concurrency: how many segments are read at once, 8 when None.
+        on_segment_error: "raise" when a segment fails after its retries, or "skip" and note it.
+        progress: a function that is told a Progress after each segment.
         experiment, unit, attributes, arm: A/B routing: the experiment, the id it is sticky on, targeting, a forced arm.
         extra: body fields passed through as they are. `extra_headers`: the same for headers.
     """
@@ -88,6 +103,12 @@ class Request:
     fallback: tuple[str, ...] | None = None
     on_rate_limit: str | None = None
     strict: bool | None = None
+    document: Document | None = None
+    mode: str | None = None
+    segment_tokens: int | None = None
+    concurrency: int | None = None
+    on_segment_error: str | None = None
+    progress: Callable[[Progress], None] | None = None
     experiment: str | None = None
     unit: str | None = None
     attributes: Json = field(default_factory=dict[str, Any])
@@ -114,6 +135,9 @@ class Request:
             checked["system"] = _joined_system([*_system_blocks(own), *system])
         elif own is not None:
             checked["system"] = _joined_system(_system_blocks(own))
+        lone = next((name for name in _WITH_DOCUMENT if name in checked), None)
+        if lone is not None and "document" not in checked:
+            raise InputError("goes with a document; give document= too", where=lone)
         return cls(messages=messages, **checked)
 
 
@@ -269,6 +293,32 @@ def _format(name: str, value: Any) -> Any:
     return FormatSpec(**{str(key): item for key, item in _mapping(name, value).items()})
 
 
+def _document(name: str, value: Any) -> Document:
+    from .shaping.documents import Document
+
+    if isinstance(value, Document):
+        return value
+    if isinstance(value, Path):
+        try:
+            return Document.from_path(value)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", where=name) from None
+    if not isinstance(value, str):
+        raise InputError(f"must be a Document, a path or a text, not {type(value).__name__}", where=name)
+    if _FILE_NAME.fullmatch(value):
+        raise InputError("is a file's name, not a text; give pathlib.Path(…) or Document.from_path(…)", where=name)
+    return Document.from_text(value)
+
+
+_FILE_NAME = re.compile(r"\S{1,250}\.[A-Za-z]{2,5}")
+
+
+def _callable(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise InputError("must be a function", where=name)
+    return value
+
+
 def _unit(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise InputError(f"must be a non-empty string or a whole number, not {value!r}", where=name)
@@ -302,6 +352,12 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "fallback": _texts,
     "on_rate_limit": _word(*RATE_LIMIT_POLICIES),
     "strict": _flag,
+    "document": _document,
+    "mode": _word(*MODES),
+    "segment_tokens": _number(64, math.inf, whole=True),
+    "concurrency": _number(1, 1000, whole=True),
+    "on_segment_error": _word(*SEGMENT_ERROR_POLICIES),
+    "progress": _callable,
     "experiment": _text,
     "unit": _unit,
     "attributes": _mapping,
@@ -310,6 +366,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "extra_headers": _mapping,
 }
 
+_WITH_DOCUMENT = ("mode", "segment_tokens", "concurrency", "on_segment_error", "progress")
 OPTIONS = tuple(f.name for f in fields(Request) if f.name != "messages")
 
 
