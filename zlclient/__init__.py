@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from .checking.fidelity import FidelityReport
     from .checking.format import FormatSpec
     from .client import AsyncClient, Client, ModelRetirementWarning

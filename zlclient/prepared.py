@@ -91,7 +91,7 @@ def encode(body: Json) -> bytes:
     """Compact JSON in UTF-8; equal bodies give equal bytes.
 
     Raises:
-        InputError: something in the body is no JSON value, or holds a lone surrogate that the cleaning was told to keep.
+        InputError: something in the body is no JSON value, or holds a lone surrogate that cleaning was told to keep.
     """
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

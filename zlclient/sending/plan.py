@@ -25,7 +25,8 @@ class Target:
 class Plan:
     """The routes to try in order, each prepared when its turn comes; the first is prepared already.
 
-    `began` is when the call did, on the client's clock. `amend` gives the same request without what the server just refused, or None; it never counts as a retry.
+    `began` is when the call did, on the client's clock. `amend` gives the same request without what the server just
+    refused, or None; it never counts as a retry.
     """
 
     began: float
