@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .anthropic_validation import check, model_of, version_of
 from .caching import PrefixCache
 from .composing import Composed, Done, compose
-from .errors import error_body
+from .errors import error_body, reader
 from .faults import broken_body, fault_response, status_error
 from .responders.base import (
     Ask,
@@ -55,10 +55,11 @@ def count_tokens(call: Call) -> WireResponse:
     """POST /v1/messages/count_tokens."""
     body = call.json()
     version = version_of(call)
-    check(call, body, model_of(call, body), version, "count_tokens")
+    reader(check)(call, body, model_of(call, body), version, "count_tokens")
     return json_response({"input_tokens": input_tokens(body)})
 
 
+@reader
 def read_ask(call: Call, body: Mapping[str, Any], version: str) -> Ask:
     """`body`, checked, as an Ask; raises WireError 400 or 404."""
     check(call, body, model_of(call, body), version)
@@ -74,7 +75,7 @@ def read_ask(call: Call, body: Mapping[str, Any], version: str) -> Ask:
         tools=tuple(
             Tool(tool["name"], tool["input_schema"], tool.get("description", ""))
             for tool in body.get("tools") or ()
-            if "input_schema" in tool
+            if tool.get("type", "custom") == "custom"
         ),
         tool_choice=ToolChoice(cast("ChoiceMode", choice.get("type", "auto")), choice.get("name", "")),
         output_schema=shape.get("schema"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .anthropic import json_response
 from .anthropic_validation import version_of
-from .errors import WireError
+from .errors import WireError, reader
 from .models import page
 from .wire import WireResponse
 
@@ -45,29 +45,35 @@ def create(call: Call) -> WireResponse:
     unknown = body.keys() - {"requests"}
     if unknown:
         raise WireError(400, f"{min(unknown)}: Extra inputs are not permitted")
-    requests = body.get("requests")
-    if not isinstance(requests, list) or not requests:
+    requests = read_requests(body)
+    server = call.server
+    host = call.request.headers.get("host", "localhost")
+    batch_id = server.new_id("msgbatch_")
+    batch = Batch(batch_id, _now(call), requests, f"http://{host}/v1/messages/batches/{batch_id}/results")
+    with server.lock:
+        _batches(call)[batch_id] = batch
+        return json_response(_shown(batch))
+
+
+@reader
+def read_requests(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The requests of a new batch, checked; raises WireError 400."""
+    requests: list[dict[str, Any]] = body.get("requests") or []
+    if not requests:
         raise WireError(400, "requests: List should have at least 1 item")
-    listed = cast("list[dict[str, Any]]", requests)
-    if len(listed) > MAX_REQUESTS:
+    if len(requests) > MAX_REQUESTS:
         raise WireError(400, f"requests: List should have at most {MAX_REQUESTS} items")
     seen: set[str] = set()
-    for at, request in enumerate(listed):
-        for name in ("custom_id", "params"):
-            if name not in request:
+    for at, request in enumerate(requests):
+        for name, kind in (("custom_id", str), ("params", dict)):
+            if not isinstance(request.get(name), kind):
                 raise WireError(400, f"requests.{at}.{name}: Field required")
         if request["custom_id"] in seen:
             raise WireError(400, f"requests: custom_id {request['custom_id']!r} is not unique")
         if request["params"].get("stream"):
             raise WireError(400, f"requests.{at}.params.stream: streaming is not supported in batches")
         seen.add(request["custom_id"])
-    server = call.server
-    host = call.request.headers.get("host", "localhost")
-    batch_id = server.new_id("msgbatch_")
-    batch = Batch(batch_id, _now(call), listed, f"http://{host}/v1/messages/batches/{batch_id}/results")
-    with server.lock:
-        _batches(call)[batch_id] = batch
-        return json_response(_shown(batch))
+    return requests
 
 
 def retrieve(call: Call, batch_id: str) -> WireResponse:

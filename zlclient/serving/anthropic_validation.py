@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..models import Model
 from .errors import WireError
-from .fields import accepted_fields
+from .fields import misfit
 
 if TYPE_CHECKING:
     from .server import Call
@@ -66,32 +66,33 @@ def check(call: Call, body: Body, model: Model, version: str, endpoint: str = "m
     _check_effort(body, model)
     _check_tools(body)
     stops = body.get("stop_sequences")
-    if stops is not None and not _strings(stops):
-        raise WireError(400, "stop_sequences: Input should be a valid list of strings")
-    if isinstance(stops, list) and any(not stop.strip() for stop in cast("list[str]", stops)):
+    if stops and any(not stop.strip() for stop in stops):
         raise WireError(400, "stop_sequences: each stop sequence must contain non-whitespace")
     check_messages(body, model, version)
 
 
 def check_fields(call: Call, body: Body, endpoint: str) -> None:
-    """Raise WireError 400 for a top-level field that `endpoint` does not have."""
-    unknown = body.keys() - accepted_fields(endpoint)
-    if not unknown:
-        return
-    if endpoint == "messages":
-        unknown -= accepted_fields("messages_sampling")
+    """Raise WireError 400 for a top-level field that `endpoint` does not have, or that holds something else."""
+    extra = ("messages_sampling",) if endpoint == "messages" else ()
     if "anthropic-beta" in call.request.headers:
-        unknown -= accepted_fields("messages_beta")
-    if unknown:
-        raise WireError(400, f"{min(unknown)}: Extra inputs are not permitted")
+        extra = (*extra, "messages_beta")
+    wrong = misfit(body, endpoint, *extra)
+    if wrong is None:
+        return
+    name, kinds = wrong
+    raise WireError(400, f"{name}: Extra inputs are not permitted" if kinds is None else _should_be(name, kinds))
+
+
+def _should_be(name: str, kinds: str) -> str:
+    """The message for a value of another kind."""
+    words = {"objects": "list", "strings": "list of strings", "object": "dictionary", "integer": "integer"}
+    return f"{name}: Input should be a valid {' or '.join(words.get(kind, kind) for kind in kinds.split(' or '))}"
 
 
 def _check_max_tokens(body: Body, model: Model) -> None:
     tokens = body.get("max_tokens")
     if tokens is None:
         raise WireError(400, "max_tokens: Field required")
-    if not isinstance(tokens, int) or isinstance(tokens, bool):
-        raise WireError(400, "max_tokens: Input should be a valid integer")
     if tokens < 1:
         raise WireError(400, "max_tokens: Input should be greater than or equal to 1")
     if model.max_output is not None and tokens > model.max_output:
@@ -109,8 +110,6 @@ def _check_sampling(body: Body, model: Model, version: str) -> None:
         if not model.takes_sampling(version):
             raise WireError(400, f"`{name}` is not supported by this model.")
         value = body[name]
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise WireError(400, f"{name}: Input should be a valid number")
         if name != "top_k" and not 0 <= value <= 1:
             raise WireError(400, f"{name}: range: 0..1")
     if "temperature" in sent and "top_p" in sent and not model.temperature_with_top_p:
@@ -122,15 +121,14 @@ def _check_sampling(body: Body, model: Model, version: str) -> None:
 
 
 def _thinks(body: Body) -> bool:
-    thinking = body.get("thinking")
-    return isinstance(thinking, Mapping) and cast("Body", thinking).get("type") in ("enabled", "adaptive")
+    thinking: Body = body.get("thinking") or {}
+    return thinking.get("type") in ("enabled", "adaptive")
 
 
 def _check_thinking(body: Body) -> None:
     thinking = body.get("thinking")
     if thinking is None:
         return
-    thinking = cast("Body", thinking if isinstance(thinking, Mapping) else {})
     kind = thinking.get("type")
     if kind not in ("enabled", "disabled", "adaptive", "between_tools"):
         raise WireError(400, "thinking.type: Input should be 'enabled', 'disabled', 'adaptive' or 'between_tools'")
@@ -147,12 +145,7 @@ def _check_thinking(body: Body) -> None:
 
 
 def _check_effort(body: Body, model: Model) -> None:
-    config = body.get("output_config")
-    if config is None:
-        return
-    if not isinstance(config, Mapping):
-        raise WireError(400, "output_config: Input should be an object")
-    config = cast("Body", config)
+    config: Body = body.get("output_config") or {}
     unknown = config.keys() - {"effort", "format", "task_budget"}
     if unknown:
         raise WireError(400, f"output_config.{min(unknown)}: Extra inputs are not permitted")
@@ -167,14 +160,12 @@ def _check_effort(body: Body, model: Model) -> None:
 
 
 def _choice(body: Body) -> object:
-    choice = body.get("tool_choice")
-    return cast("Body", choice).get("type") if isinstance(choice, Mapping) else None
+    choice: Body = body.get("tool_choice") or {}
+    return choice.get("type")
 
 
 def _check_tools(body: Body) -> None:
-    tools = cast("list[Body]", body.get("tools") or [])
-    if not isinstance(body.get("tools", []), list):
-        raise WireError(400, "tools: Input should be a valid list")
+    tools: list[Body] = body.get("tools") or []
     names: set[str] = set()
     for at, tool in enumerate(tools):
         name = tool.get("name")
@@ -201,8 +192,6 @@ def check_messages(body: Body, model: Model, version: str) -> None:
     messages = body.get("messages")
     if messages is None:
         raise WireError(400, "messages: Field required")
-    if not isinstance(messages, list):
-        raise WireError(400, "messages: Input should be a valid list")
     if not messages:
         raise WireError(400, "messages: at least one message is required")
     turns = cast("list[Any]", messages)
@@ -227,8 +216,6 @@ def check_messages(body: Body, model: Model, version: str) -> None:
 
 
 def _check_message(at: int, message: Any, version: str, *, last: bool) -> None:
-    if not isinstance(message, dict):
-        raise WireError(400, f"messages.{at}: Input should be an object")
     role, content = message.get("role"), message.get("content")  # type: ignore[reportUnknownVariableType]
     if role == "system":
         raise WireError(
@@ -310,7 +297,3 @@ def _all_blocks(body: Body) -> list[Body]:
         if isinstance(part, list):
             found.extend(cast("list[Any]", part))
     return [cast("Body", block) for block in found if isinstance(block, Mapping)]
-
-
-def _strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))

@@ -127,7 +127,7 @@ class Listener:
 
 
 def serve(server: Handler, host: str, port: int, on_ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM, then raise KeyboardInterrupt. `on_ready` gets the URL as soon as clients may connect.
+    """Serve until SIGINT or SIGTERM, then raise KeyboardInterrupt. `on_ready` gets the URL once clients may connect.
 
     uvicorn ends open answers on a signal and then passes it on; as an exception, both signals let the caller clean up.
     """

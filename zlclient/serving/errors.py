@@ -7,12 +7,15 @@ bodies follow the error types of anthropic 2.14 and openai 3.57 and the provider
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from .wire import WireResponse
 
 Dialect = Literal["anthropic", "openai"]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ANTHROPIC_TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -86,6 +89,22 @@ class WireError(Exception):
         self.status, self.message = status, message
         self.kind, self.param, self.code = kind, param, code
         self.headers = dict(headers or {})
+
+
+def reader(read: Callable[P, T]) -> Callable[P, T]:
+    """A function that reads a request, and for which a value it stumbles over is the request's fault: WireError 400.
+
+    The readers check and name what people get wrong; this is for the rest, such as an object where a name belongs.
+    """
+
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise WireError(400, "A value in the request has the wrong type.") from None
+
+    return reading
 
 
 def error_body(dialect: Dialect, error: WireError, request_id: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .anthropic import json_response
 from .composing import Composed, Done, compose
-from .errors import error_body
+from .errors import error_body, reader
 from .faults import HTML, broken_body, status_error
 from .openai_common import (
     FINISH,
@@ -50,6 +50,7 @@ def create(call: Call) -> WireResponse:
     return delayed(WireResponse(200, headers, completion.stream(composed)), answer.delay)
 
 
+@reader
 def read_ask(call: Call, body: Body) -> Ask:
     """`body`, checked, as an Ask; raises WireError 400 or 404."""
     model = model_of(call, body)
@@ -71,7 +72,7 @@ def read_ask(call: Call, body: Body) -> Ask:
         )
         raise invalid(message, "messages", None)
     n = body.get("n", 1)
-    if n is not None and not (isinstance(n, int) and 1 <= n <= MAX_CHOICES):
+    if n is not None and not 1 <= n <= MAX_CHOICES:
         raise invalid(f"Invalid 'n': expected an integer between 1 and {MAX_CHOICES}.", "n")
     stop = body.get("stop") or ()
     return Ask(
@@ -99,8 +100,6 @@ def read_messages(body: Body) -> tuple[str, tuple[Turn, ...]]:
     messages = body.get("messages")
     if messages is None:
         raise missing("messages")
-    if not isinstance(messages, list):
-        raise invalid("Invalid type for 'messages': expected an array of objects.", "messages", "invalid_type")
     if not messages:
         message = "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array."
         raise invalid(message, "messages", "empty_array")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..models import Model
 from .anthropic import input_tokens, prefix_cache
 from .composing import Done
 from .errors import WireError
-from .fields import accepted_fields
+from .fields import misfit
 from .responders.base import Ask, Block, StopReason, Tool
 
 if TYPE_CHECKING:
@@ -63,11 +63,18 @@ def model_of(call: Call, body: Body) -> Model:
 
 
 def check_fields(body: Body, endpoint: str) -> None:
-    """Raise WireError 400 for a field that `endpoint` does not have."""
-    unknown = body.keys() - accepted_fields(endpoint)
-    if unknown:
-        name = min(unknown)
+    """Raise WireError 400 for a field that `endpoint` does not have, or that holds something else."""
+    wrong = misfit(body, endpoint)
+    if wrong is None:
+        return
+    name, kinds = wrong
+    if kinds is None:
         raise invalid(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+    words = {"objects": "an array of objects", "strings": "an array of strings", "number": "a decimal"}
+    expected = " or ".join(
+        words.get(kind, f"{'an' if kind[0] in 'aio' else 'a'} {kind}") for kind in kinds.split(" or ")
+    )
+    raise invalid(f"Invalid type for '{name}': expected {expected}.", name, "invalid_type")
 
 
 def check_sampling(body: Body, model: Model, effort: str | None, effort_name: str) -> None:
@@ -90,8 +97,6 @@ def check_sampling(body: Body, model: Model, effort: str | None, effort_name: st
         value = body.get(name)
         if value is None:
             continue
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise invalid(f"Invalid type for '{name}': expected a decimal.", name, "invalid_type")
         if not 0 <= value <= top:
             low_high = "decimal_below_min_value" if value < 0 else "decimal_above_max_value"
             raise invalid(f"Invalid '{name}': expected a value between 0 and {top}, got {value}.", name, low_high)
@@ -113,8 +118,6 @@ def check_limit(body: Body, name: str, model: Model, least: int) -> int | None:
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise invalid(f"Invalid type for '{name}': expected an integer.", name, "invalid_type")
     if value < least:
         message = (
             f"Invalid '{name}': integer below minimum value. Expected a value >= {least}, but got {value} instead."
@@ -191,30 +194,35 @@ def strict_problem(schema: Any, context: tuple[str, ...] = ()) -> str:
     return next(filter(None, (strict_problem(part, (*context, key)) for key, part in parts)), "")
 
 
-def content_blocks(content: Any) -> tuple[Block, ...]:
-    """A message's content, of either wire, as neutral blocks."""
+def content_blocks(content: Any, where: str = "content") -> tuple[Block, ...]:
+    """A message's content, of either wire, as neutral blocks; raises WireError 400 for what is no content."""
     if content is None:
         return ()
     if isinstance(content, str):
         return ({"type": "text", "text": content},) if content else ()
-    return tuple(_block(part) for part in cast("Iterable[Body]", content))
+    if not isinstance(content, list):
+        raise invalid(f"Invalid type for '{where}': expected a string or an array.", where, "invalid_type")
+    return tuple(_block(part, f"{where}[{at}]") for at, part in enumerate(cast("list[Any]", content)))
 
 
-def _block(part: Body) -> Block:
-    match part.get("type"):
-        case "text" | "input_text" | "output_text":
-            return {"type": "text", "text": part.get("text", "")}
-        case "refusal":
-            return {"type": "text", "text": part.get("refusal", "")}
-        case "image_url" | "input_image":
-            return {
-                "type": "image",
-                "source": part.get("image_url") or {"type": "file", "file_id": part.get("file_id")},
-            }
-        case "file" | "input_file":
-            return {"type": "document", "source": {"type": "file", **cast("Body", part.get("file") or part)}}
-        case _:
-            return part
+_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+
+
+def _block(part: Any, where: str) -> Block:
+    part = cast("Body", part if isinstance(part, dict) else {})
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        raise missing(f"{where}.type")
+    if kind in _TEXTS:
+        text = part.get(_TEXTS[kind])
+        if not isinstance(text, str):
+            raise invalid(f"Invalid type for '{where}.{_TEXTS[kind]}': expected a string.", where, "invalid_type")
+        return {"type": "text", "text": text}
+    if kind in ("image_url", "input_image"):
+        return {"type": "image", "source": part.get("image_url") or {"type": "file", "file_id": part.get("file_id")}}
+    if kind in ("file", "input_file"):
+        return {"type": "document", "source": {"type": "file", "file": part.get("file") or part.get("file_id")}}
+    return part
 
 
 def arguments_of(text: Any) -> Body:

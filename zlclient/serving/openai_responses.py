@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .anthropic import json_response
 from .composing import compose
-from .errors import WireError
+from .errors import WireError, reader
 from .openai_chat import read_choice
 from .openai_common import (
     Body,
@@ -80,6 +80,7 @@ def delete(call: Call, response_id: str) -> WireResponse:
     return json_response({"id": response_id, "object": "response", "deleted": True})
 
 
+@reader
 def read_ask(call: Call, body: Body, endpoint: str = "responses") -> Ask:
     """`body`, checked, as an Ask; raises WireError 400 or 404."""
     model = model_of(call, body)
@@ -130,8 +131,6 @@ def read_input(body: Body) -> tuple[str, tuple[Turn, ...]]:
         raise missing("input")
     if isinstance(given, str):
         return "", (Turn("user", content_blocks(given)),)
-    if not isinstance(given, list):
-        raise invalid("Invalid type for 'input': expected a string or an array.", "input", "invalid_type")
     system: list[str] = []
     turns: list[Turn] = []
     calls: set[str] = set()

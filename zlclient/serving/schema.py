@@ -54,6 +54,8 @@ def generate(schema: Schema, seed: str, source: Source = Source()) -> Any:
                 return value
         except (Unresolvable, Unsatisfiable) as error:
             problem = str(error)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError, re.error):
+            problem = "it is no JSON schema"
     raise Unsatisfiable(problem)
 
 
