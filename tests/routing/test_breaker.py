@@ -72,6 +72,17 @@ def test_a_released_probe_may_be_taken_again(bench):
     assert [bench.breaker.allow() for _ in range(3)] == [True, True, False]
 
 
+def test_probes_that_never_come_back_do_not_shut_it_for_ever(bench):
+    bench.calls(*[False] * 4)
+    bench.now += 30
+    assert [bench.breaker.allow() for _ in range(3)] == [True, True, False]
+    bench.now += 29
+    assert not bench.breaker.allow()
+    bench.now += 1
+    bench.calls(True, True)
+    assert bench.breaker.state == "closed"
+
+
 def test_calls_under_way_when_it_opened_are_no_probes(bench):
     bench.calls(*[False] * 4)
     bench.breaker.record(True)

@@ -60,6 +60,7 @@ class Breaker:
         self._open_until: float | None = None
         self._let_through = 0
         self._succeeded = 0
+        self._probed = 0.0
         self.opened = 0
         self.rejected = 0
 
@@ -76,11 +77,20 @@ class Breaker:
         if self._open_until is None:
             return True
         with self._lock:
-            if self.state == "half-open" and self._let_through < self._policy.probes:
-                self._let_through += 1
+            if self.state == "half-open" and self._take_probe(self._clock()):
                 return True
             self.rejected += 1
             return False
+
+    def _take_probe(self, now: float) -> bool:
+        if self._let_through == self._policy.probes and now >= self._probed + self._policy.cooldown:
+            # Their callers never said what became of them: without this the arm would stay shut for ever.
+            self._let_through = self._succeeded
+        if self._let_through >= self._policy.probes:
+            return False
+        self._let_through += 1
+        self._probed = now
+        return True
 
     def record(self, ok: bool) -> None:
         """What became of a call that was allowed."""

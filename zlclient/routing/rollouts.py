@@ -8,12 +8,16 @@
     gates = { error_rate = "< 0.01%", ttft_p50 = "<= 200 ms", fcr = ">= control" }
     advance = "manual"                  # or "auto"
     dwell = "1 h"                       # at least this long at every stage
-    maturation = "24 h"                 # labels count once the request is this old
+    maturation = "24 h"                 # outcomes count if reported within, and once it has passed
+    outcomes = ["csat"]                 # what zlclient.outcome reports, if gates are to use it
+    breaker = { failure_rate = 0.5, minimum = 10, window = "30 s", cooldown = "30 s", probes = 3 }   # or false
+    shadow = { share = 0.01, budget = "5 USD" }
 
     [tool.zlclient.rollouts.tone]       # arms instead of stages: a plain experiment
     arms = ["legacy", "auto", "mini"]   # the first is the control
     weights = [0.5, 0.25, 0.25]
     coverage = 0.4
+    sticky = true                       # keep a unit's arm when weights change, as long as the process lives
 
 Both are a `Rollout`; an experiment has no stages, so its shares are fixed and its verdict ends with a winner or none.
 """

@@ -56,7 +56,9 @@ class Router:
         bound: int = 20_000,
         background: bool = True,
     ) -> None:
-        """`poll` is in seconds, `bound` the number of records buffered.
+        """`poll` is in seconds, `bound` the number of records buffered; `sticky` is for experiments that ask for it.
+
+        Without `sticky` buckets of your own, which may outlive the process, this process remembers.
 
         With `background=False` no thread is started, and whoever owns the router calls `step`.
         """
@@ -87,7 +89,9 @@ class Router:
         is "breaker_open". Every decision wants one `record`, with an error type where the call failed.
         """
         decision = self.decide(name, unit=unit, attributes=attributes, force=force, request_id=request_id)
-        breaker = self._breakers.get((name, decision.arm)) if decision.variation else None
+        # Who forces an arm wants to see it, open breaker or not.
+        guarded = decision.variation and decision.reason != "forced"
+        breaker = self._breakers.get((name, decision.arm)) if guarded else None
         if breaker is None or breaker.allow():
             return decision
         return decision._replace(arm=self._assigners[name].experiment.arms[0], variation=0, reason="breaker_open")
