@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import httpx2
 
 from ..errors import ClientClosed, CredentialsError
+from . import wire_of
 from .exchange import AsyncSdkExchange, SdkExchange, response_failure, translate
 from .failure import Failure
 
@@ -35,14 +36,18 @@ class _Line:
 
     client: Any
     http: Any
-    base_url: str
+    own: bool
+    url: httpx2.URL
     headers: Mapping[str, str] | None
 
-    def request(self, prepared: Prepared, timeout: float | None) -> Any:
-        """Our bytes as a request of the HTTP client."""
+    def request(self, prepared: Prepared, timeout: float | None) -> httpx2.Request:
+        """Our bytes as a request. A user's HTTP client adds what it was told to; one made here has nothing to add."""
         headers = {**(self.headers or {}), **prepared.headers}
-        return self.http.build_request(
-            "POST", self.base_url + prepared.path, headers=headers, content=prepared.content, timeout=timeout
+        if not self.own:
+            return self.http.build_request("POST", self.url, headers=headers, content=prepared.content, timeout=timeout)
+        bounds = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
+        return httpx2.Request(
+            "POST", self.url, headers=headers, content=prepared.content, extensions={"timeout": bounds}
         )
 
 
@@ -141,8 +146,10 @@ class SdkProvider:
                 from .clamp import clamp
 
                 sdk = self._sdk
-                http = self._own_http(httpx2.Client) or clamp(sdk.DefaultHttpxClient(limits=self._limits()))
-                self._line = (pid, self._build(sdk.Anthropic if self._is_anthropic else sdk.OpenAI, http))
+                given = self._http_given(httpx2.Client)
+                http = given or clamp(sdk.DefaultHttpxClient(limits=self._limits()))
+                kind = sdk.Anthropic if self._is_anthropic else sdk.OpenAI
+                self._line = (pid, self._build(kind, http, own=given is None))
             return self._line[1]
 
     def _async_line(self) -> _Line:
@@ -153,23 +160,24 @@ class SdkProvider:
             with self._lock:
                 self._refuse_when_closed()
                 sdk = self._sdk
-                http = self._own_http(httpx2.AsyncClient) or sdk.DefaultAsyncHttpxClient(limits=self._limits())
+                given = self._http_given(httpx2.AsyncClient)
+                http = given or sdk.DefaultAsyncHttpxClient(limits=self._limits())
                 kind = sdk.AsyncAnthropic if self._is_anthropic else sdk.AsyncOpenAI
-                known = self._lines[loop] = self._build(kind, http)
+                known = self._lines[loop] = self._build(kind, http, own=given is None)
         return known
 
     @property
     def _is_anthropic(self) -> bool:
         return self._settings.kind == "anthropic"
 
-    def _own_http(self, kind: type) -> Any:
+    def _http_given(self, kind: type) -> Any:
         return self._http_client if isinstance(self._http_client, kind) else None
 
     def _limits(self) -> Any:
         size = self._settings.max_connections
         return httpx2.Limits(max_connections=size, max_keepalive_connections=size)
 
-    def _build(self, kind: Any, http: Any) -> _Line:
+    def _build(self, kind: Any, http: Any, *, own: bool) -> _Line:
         settings = self._settings
         options: dict[str, Any] = {"http_client": http, "max_retries": 0, "base_url": settings.base_url}
         if self._is_anthropic:
@@ -183,7 +191,8 @@ class SdkProvider:
         if self._is_anthropic and not (client.api_key or client.auth_token or client.credentials):
             raise missing_credentials(settings)
         fixed = bool(client.api_key) or bool(self._is_anthropic and client.auth_token)
-        return _Line(client, http, str(client.base_url).rstrip("/"), self._headers(client) if fixed else None)
+        url = httpx2.URL(str(client.base_url).rstrip("/") + wire_of(settings.kind).path)
+        return _Line(client, http, own, url, self._headers(client) if fixed else None)
 
     @staticmethod
     def _headers(client: Any) -> dict[str, str]:
