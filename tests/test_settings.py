@@ -131,3 +131,11 @@ def test_every_key_gets_its_line(tables):
             lines.append(f"{key} = {value}  # {value}")
             wanted[f"{table}.{key}"] = len(lines)
     assert key_lines("\n".join(lines)) == wanted
+
+
+def test_a_wrong_rollout_fails_at_construction_with_file_and_line(tmp_path, monkeypatch):
+    text = '[rollouts.bot]\ncontrol = "legacy"\ntreatment = "auto"\nunit = "user_id"\nstages = [1, 100]\n'
+    (tmp_path / "zlclient.toml").write_text(text + 'gates = { speed = "< 1" }\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"zlclient\.toml:6: rollouts\.bot\.gates\.speed"):
+        Client()

@@ -20,6 +20,15 @@ class Origin(Protocol):
     def line(self) -> int | None: ...  # noqa: D102
 
 
+def rollouts_of(tables: object, origins: Mapping[str, Origin]) -> dict[str, Rollout]:
+    """The rollouts of the `rollouts` table.
+
+    Raises:
+        ConfigError: naming the key, its value, file and line.
+    """
+    return parse_rollouts(tables, "rollouts", _where(origins))
+
+
 def configure(tables: object, store: str, origins: Mapping[str, Origin]) -> tuple[dict[str, Rollout], Store]:
     """The rollouts of the `rollouts` table and the store at the address `store`.
 
@@ -29,7 +38,7 @@ def configure(tables: object, store: str, origins: Mapping[str, Origin]) -> tupl
     Raises:
         ConfigError: naming the key, its value, file and line.
     """
-    found = parse_rollouts(tables, "rollouts", _where(origins))
+    found = rollouts_of(tables, origins)
     files = [origin.file for key, origin in origins.items() if key.startswith(("rollouts.", "store")) and origin.file]
     return found, open_store(store, Path(files[0]).resolve().parent if files else None)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError
 from ..reply import Adjustment, Reply
-from .configured import configure
+from .configured import configure, rollouts_of
 from .experiments import PER_REQUEST
 from .records import Shadow
 from .router import Router
@@ -30,10 +30,16 @@ if TYPE_CHECKING:
 
 
 class Traffic:
-    """A client's experiments. The router, its store and its thread are made at the first use."""
+    """A client's experiments. The router, its store and its thread are made at the first use.
+
+    Raises:
+        ConfigError: a configured rollout is wrong; names key, value, file and line.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        if settings.rollouts:
+            rollouts_of(settings.rollouts, settings.origins)  # a wrong one fails here, not at the first request
         self._lock = threading.Lock()
         self._router: Router | None = None
 
