@@ -41,7 +41,7 @@ class Citation:
     missing: tuple[str, ...] = ()
 
 
-def cite(answer: str, document: Document, coverage: Coverage) -> tuple[Citation, ...]:
+def cite(answer: str, document: Document, coverage: Coverage, question: str = "") -> tuple[Citation, ...]:
     """A citation for each statement of `answer`, in order, from what was read of `document`.
 
     Sentences that lead in ("As follows:") are no statements, nor is an answer that the document states nothing.
@@ -50,7 +50,7 @@ def cite(answer: str, document: Document, coverage: Coverage) -> tuple[Citation,
         return ()
     places = [(start, end) for start, end in sentences(answer) if answer[end - 1] not in ":："]
     statements = [answer[start:end] for start, end in places]
-    source = Source(document.source, coverage.spans(), document.outline(), statements)
+    source = Source(document.source, coverage.spans(), document.outline(), statements, question)
     return tuple(
         _citation(statement, place, source, document.source, coverage)
         for statement, place in zip(statements, places, strict=True)

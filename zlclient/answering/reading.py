@@ -106,9 +106,9 @@ class Reading:
         errors = [job.error for job in jobs if job.error is not None]
         if not errors:
             return
-        hopeless = any(isinstance(error, _HOPELESS) for error in errors)
+        hopeless = [error for error in errors if isinstance(error, _HOPELESS)]
         if not self._skips or hopeless or len(errors) == len(jobs):
-            raise self._failure(errors[0])
+            raise self._failure((hopeless or errors)[0])
         for job in jobs:
             if job.error is not None:
                 reason = "its request failed, and the policy is to go on without it"

@@ -12,6 +12,7 @@ from .citations import cite
 from .coverage import Coverage
 from .errors import SegmentAnswer, SegmentFailure, SegmentsFailed, SegmentsLate
 from .jobs import Job, shifted
+from .requests import asked
 from .wording import states_nothing
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def whole_reply(
         attempts=(*(attempt for job in jobs for attempt in job.attempts), *shifted(reply.attempts, began)),
         adjustments=tuple({repr(note): note for note in made}.values()),  # most requests need the same ones
         sent=reply.sent if plan.whole is not None else plan.request.messages,
-        citations=() if plan.request.output else cite(reply.text, plan.document, coverage),
+        citations=() if plan.request.output else cite(reply.text, plan.document, coverage, asked(plan.request)),
         coverage=coverage,
     )
 

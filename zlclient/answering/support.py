@@ -2,7 +2,9 @@
 
 Terms are pairs of neighbouring characters for Chinese and words without their endings for English. A statement's score
 in a span is the weighted share of its terms that the span has, from 0 to 1; a term that stands in few sentences of the
-document weighs more, and one that stands in none weighs most.
+document weighs more, and one that stands in none weighs most. Numbers and the question only help to choose the
+sentences looked at; a statement of a word or two ("Three years.") says nothing without its question, and is scored
+together with it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ ENOUGH = 0.5
 
 _CANDIDATES = 8  # sentences looked at closely for each statement
 _WINDOW = 3  # sentences a span may hold
+_EACH = 0.05  # what each sentence after the first must add to the score
+_SHORT = 5  # terms; a statement with fewer is scored with its question
+_ASIDE = 0.3  # what a term of the question counts beside one of the statement, in choosing sentences
+_NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]+")
 _ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "ly")
 
@@ -45,6 +51,11 @@ def terms(text: str) -> set[str]:
     return found
 
 
+def numerals(text: str) -> set[str]:
+    """The numbers of `text` in digits, without their thousands' commas."""
+    return {found.replace(",", "") for found in _NUMERAL.findall(fold(text))}
+
+
 def _stem(word: str) -> str:
     word = word.removesuffix("'s").removesuffix("’s")
     for ending in _ENDINGS:
@@ -54,7 +65,7 @@ def _stem(word: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """One sentence of the document, the division it stands in, and which terms of the statements it has."""
+    """One sentence of the document, the division it stands in, and which of the wanted terms and numbers it has."""
 
     start: int
     end: int
@@ -76,11 +87,17 @@ class Source:
     """A document's sentences, as far as given statements share words with them."""
 
     def __init__(
-        self, text: str, spans: Iterable[tuple[int, int]], outline: Sequence[Node], statements: Iterable[str]
+        self,
+        text: str,
+        spans: Iterable[tuple[int, int]],
+        outline: Sequence[Node],
+        statements: Iterable[str],
+        question: str,
     ) -> None:
         """`spans` are the stretches of `text` to look at, in order; no span reaches across their borders."""
-        self._text, self._outline = text, outline
-        self._wanted = frozenset[str]().union(*map(terms, statements))
+        self._outline = outline
+        self._asked = terms(question)
+        self._wanted = self._asked.union(*(terms(told) | numerals(told) for told in statements))
         starts = [node.start for node in outline]
         self._sentences: list[Sentence] = []
         self._breaks: set[int] = set()  # positions in the list at which a stretch begins
@@ -100,27 +117,37 @@ class Source:
         self._labels: dict[int, frozenset[str]] = {}
 
     def _of(self, text: str) -> frozenset[str]:
-        return self._wanted & terms(text)
+        return frozenset(self._wanted & (terms(text) | numerals(text)))
 
     def path(self, division: int) -> tuple[str, ...]:
         """The labels from the outermost division down to this one."""
         return self._outline[division].path if division >= 0 else ()
 
     def candidates(self, statement: str) -> list[Span]:
-        """Spans of one to three sentences that share the most with `statement`: the best first, the shorter before."""
+        """Spans of one to three sentences that share the most with `statement`, the best first.
+
+        Of equals the one comes first that has more of the statement's numbers and of the question; a sentence more
+        must add something.
+        """
         own = terms(statement)
-        total = sum(self._weights[term] for term in own)
-        if not total:
+        if len(own) < _SHORT:
+            own |= self._asked
+        if not own:
             return []
-        shares: dict[int, float] = {}
-        for term in own:
+        pull = dict.fromkeys(self._asked, _ASIDE) | dict.fromkeys(own | numerals(statement), 1.0)
+        pulls: dict[int, float] = {}
+        for term, factor in pull.items():
             for place in self._places.get(term, ()):
-                shares[place] = shares.get(place, 0.0) + self._weights[term]
-        best = heapq.nlargest(_CANDIDATES, shares, key=lambda place: (shares[place], -place))
-        windows = {window for place in best for window in self._windows(place)}
-        found = [self._span(first, last, own, total) for first, last in windows]
-        # A sentence more must add something: each costs a little of the score.
-        return [span for _, span in sorted(found, key=lambda pair: (-pair[0], pair[1].start, pair[1].end))]
+                pulls[place] = pulls.get(place, 0.0) + factor * self._weights[term]
+        best = heapq.nlargest(_CANDIDATES, pulls, key=lambda place: (pulls[place], -place))
+        ranked: dict[Span, tuple[float, float]] = {}
+        for first, last in {window for place in best for window in self._windows(place)}:
+            span = self._span(first, last, own)
+            ranked[span] = (
+                _EACH * (last - first) - span.score,
+                -sum(pulls.get(at, 0.0) for at in range(first, last + 1)),
+            )
+        return sorted(ranked, key=lambda span: (*ranked[span], span.start))
 
     def _windows(self, place: int) -> Iterable[tuple[int, int]]:
         """(first, last) of each run of sentences around `place` that stays in its division and stretch."""
@@ -128,19 +155,17 @@ class Source:
         for size in range(1, _WINDOW + 1):
             for first in range(max(0, place - size + 1), place + 1):
                 last = first + size - 1
-                inside = last < len(self._sentences) and not any(
-                    at in self._breaks for at in range(first + 1, last + 1)
-                )
-                if inside and all(self._sentences[at].division == division for at in range(first, last + 1)):
+                inside = last < len(self._sentences) and self._breaks.isdisjoint(range(first + 1, last + 1))
+                if inside and all(self._sentences[at].division == division for at in (first, last)):
                     yield first, last
 
-    def _span(self, first: int, last: int, own: set[str], total: float) -> tuple[float, Span]:
+    def _span(self, first: int, last: int, own: set[str]) -> Span:
         run = self._sentences[first : last + 1]
         division = run[0].division
         has = self._label(division).union(*(sentence.terms for sentence in run))
-        score = sum(self._weights[term] for term in own & has) / total
-        span = Span(run[0].start, run[-1].end, self.path(division), min(1.0, score))
-        return score - 0.05 * (last - first), span
+        shared = sum(self._weights[term] for term in own & has)
+        score = shared / sum(self._weights[term] for term in own)
+        return Span(run[0].start, run[-1].end, self.path(division), min(1.0, score))
 
     def _label(self, division: int) -> frozenset[str]:
         known = self._labels.get(division)
