@@ -1,6 +1,7 @@
 """The offline responder finds the sentence that answers, in whatever shape the text and the question come."""
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +189,15 @@ def test_sentences_lose_nothing_but_space(given_: str):
     assert "".join("".join(sentences(given_)).split()) == "".join(given_.split())
 
 
+def characters(value: str) -> Counter[str]:
+    return Counter("".join(value.split()))
+
+
 @given(given_=TEXTS)
 @settings(max_examples=200, deadline=None)
 def test_splitting_invents_nothing(given_: str):
     question, passages = split(given_)
-    for part in (question, *passages):
-        assert all(sentence in given_.replace("\n", " ") or sentence in given_ for sentence in sentences(part))
+    assert characters("".join((question, *passages))) <= characters(given_)
 
 
 def test_reading_is_quick_on_long_texts():
