@@ -229,6 +229,9 @@ class TestBrokenStreams:
             ({"body": b"{not json"}, zlclient.BadAnswer),
             ({"body": {"hello": 1}}, zlclient.BadAnswer),
             ({"events": [b"data: {broken\n\n"]}, zlclient.BadAnswer),
+            ({"events": [{"type": "content_block_delta"}]}, zlclient.BadAnswer),
+            ({"events": [b"data: [1]\n\n"]}, zlclient.BadAnswer),
+            ({"body": {"type": "message", "content": [{"x": 1}]}}, zlclient.BadAnswer),
             ({"events": list(anthropic_events([]))}, zlclient.EmptyAnswer),
         ],
     )

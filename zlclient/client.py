@@ -162,7 +162,7 @@ class _Base:
             model=decoder.model or prepared.route.model.id,
             provider=prepared.route.provider.name,
             route=prepared.route.label,
-            content=decoder.content(),
+            content=call.content,
             stop_reason=decoder.stop_reason,
             usage=decoder.usage,
             timings=call.timings(),

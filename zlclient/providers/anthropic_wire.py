@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import BadAnswer, InputError, Overloaded, RateLimited, ServerError, StatusError
 from ..reply import BlockDelta, Finish, Start, StreamEvent, TextDelta, ThinkingDelta, Usage
+from .decoder import StreamDecoder
 from .failure import Failure
-from .sse import SseParser, decode
 
 if TYPE_CHECKING:
     from ..errors import SendError
@@ -117,31 +117,14 @@ def _block(block: Json, where: str) -> Json:
     return block
 
 
-class AnthropicDecoder:
-    """Reads one Messages stream without building the SDK's snapshots."""
+class AnthropicDecoder(StreamDecoder):
+    """Reads one Messages stream."""
 
-    __slots__ = ("_blocks", "_parser", "_texts", "complete", "id", "model", "stop_reason", "usage")
+    __slots__ = ("_blocks",)
 
     def __init__(self) -> None:
-        self._parser = SseParser()
+        super().__init__()
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._texts: list[str] = []
-        self.id: str | None = None
-        self.model: str | None = None
-        self.usage = Usage()
-        self.stop_reason: str | None = None
-        self.complete = False
-
-    def feed(self, chunk: bytes) -> list[StreamEvent]:
-        """The events that `chunk` completes."""
-        found: list[StreamEvent] = []
-        for data in self._parser.feed(chunk):
-            try:
-                event = decode(data)
-            except ValueError:
-                raise Failure(BadAnswer, "an event of the stream is not JSON") from None
-            found.extend(self.feed_event(event))
-        return found
 
     def feed_event(self, event: Json) -> list[StreamEvent]:
         """The events of one parsed wire event."""
@@ -189,10 +172,6 @@ class AnthropicDecoder:
         self.complete = True
         return [*events, Finish(self.stop_reason, self.usage)]
 
-    def end(self) -> list[StreamEvent]:
-        """Nothing: on this wire only message_stop completes an answer."""
-        return []
-
     def _delta(self, index: int, delta: Json) -> list[StreamEvent]:
         kind = delta["type"]
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
@@ -220,11 +199,6 @@ class AnthropicDecoder:
                 block["input"] = json.loads(arguments, strict=False) if arguments else {}
             except ValueError:
                 raise Failure(BadAnswer, "the arguments of a tool call are not JSON") from None
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._texts)
 
     def content(self) -> tuple[Json, ...]:
         """The blocks so far, in order. Empty text is left out: the API gives such blocks and rejects them later."""

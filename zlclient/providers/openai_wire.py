@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import BadAnswer, InputError, ServerError
 from ..reply import BlockDelta, Finish, Start, StreamEvent, TextDelta, ThinkingDelta, Usage
+from .decoder import StreamDecoder
 from .failure import Failure
-from .sse import SseParser, decode
 
 if TYPE_CHECKING:
     from ..prepared import Tuned
@@ -146,47 +146,14 @@ def _part(block: Json, where: str) -> Json:
     return block
 
 
-class OpenAIDecoder:
+class OpenAIDecoder(StreamDecoder):
     """Reads one Chat Completions stream."""
 
-    __slots__ = (
-        "_calls",
-        "_parser",
-        "_refusals",
-        "_texts",
-        "_thoughts",
-        "complete",
-        "id",
-        "model",
-        "stop_reason",
-        "usage",
-    )
+    __slots__ = ("_calls",)
 
     def __init__(self) -> None:
-        self._parser = SseParser()
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
-        self._refusals: list[str] = []
+        super().__init__()
         self._calls: dict[int, dict[str, str]] = {}
-        self.id: str | None = None
-        self.model: str | None = None
-        self.usage = Usage()
-        self.stop_reason: str | None = None
-        self.complete = False
-
-    def feed(self, chunk: bytes) -> list[StreamEvent]:
-        """The events that `chunk` completes."""
-        found: list[StreamEvent] = []
-        for data in self._parser.feed(chunk):
-            if data == b"[DONE]":
-                found.extend(self.end())
-                continue
-            try:
-                event = decode(data)
-            except ValueError:
-                raise Failure(BadAnswer, "an event of the stream is not JSON") from None
-            found.extend(self.feed_event(event))
-        return found
 
     def feed_event(self, event: Json) -> list[StreamEvent]:
         """The events of one parsed chunk."""
@@ -230,14 +197,13 @@ class OpenAIDecoder:
         found: list[StreamEvent] = []
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
-            self._thoughts.append(thought)
             found.append(ThinkingDelta(thought))
         text = delta.get("content")
         if text:
             self._texts.append(text)
             found.append(TextDelta(text))
         if delta.get("refusal"):
-            self._refusals.append(delta["refusal"])
+            self._texts.append(delta["refusal"])
             found.append(TextDelta(delta["refusal"]))
         for call in delta.get("tool_calls") or ():
             index = call.get("index", 0)
@@ -248,11 +214,6 @@ class OpenAIDecoder:
             known["arguments"] += function.get("arguments") or ""
             found.append(BlockDelta(index, call))
         return found
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._texts) + "".join(self._refusals)
 
     def content(self) -> tuple[Json, ...]:
         """The blocks so far, in the neutral form."""

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-_lenient = json.JSONDecoder(strict=False)  # models put raw control characters into strings
-
-
-def decode(data: bytes) -> Any:
-    """An event's JSON. Raises ValueError."""
-    return _lenient.decode(data.decode())
-
 
 class SseParser:
     """Feed chunks, get the `data` of each event completed by them. Names are left aside: both wires type their data."""

@@ -41,6 +41,7 @@ class Call:
         "_now",
         "_whole",
         "attempts",
+        "content",
         "deadline",
         "decoder",
         "delivered",
@@ -58,6 +59,7 @@ class Call:
         self.deadline = None if deadline is None else self.started + deadline
         self.limit = Limit(self._now)
         self.attempts: list[Attempt] = []
+        self.content: tuple[Json, ...] = ()
         self.prepared: Prepared
         self.wire: Wire
         self.decoder: Decoder
@@ -134,13 +136,17 @@ class Call:
             raise not_an_answer("the body is not JSON", self.status or 200, self.headers) from None
         if not isinstance(body, dict):
             raise not_an_answer("the JSON body is no answer", self.status or 200, self.headers)
-        events = self.decoder.feed_whole(cast("Json", body))
+        try:
+            events = self.decoder.feed_whole(cast("Json", body))
+        except (KeyError, TypeError, AttributeError):
+            raise not_an_answer("the JSON body has an unknown shape", self.status or 200, self.headers) from None
         self._seen(events, self._now())
         return events
 
     def complete(self) -> None:
-        """The answer is whole: note the attempt. Raises Failure if it has no content."""
-        if not self.delivered and not self.decoder.content():
+        """The answer is whole: take its blocks and note the attempt. Raises Failure if it has none, or a broken one."""
+        self.content = self.decoder.content()
+        if not self.delivered and not self.content:
             raise Failure(EmptyAnswer, f"the answer has no content (stop reason {self.decoder.stop_reason})")
         self._note(None, None)
 
