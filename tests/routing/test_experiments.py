@@ -1,13 +1,14 @@
 """Decisions: the public `run` and `stickyBucket` vectors where they apply, then our own rules."""
 
 import json
+import logging
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlclient.errors import InputError
@@ -244,3 +245,30 @@ def test_sticky_buckets_are_bounded():
     for number in range(50):
         buckets.put(f"id||{number}", "e__0", "a")
     assert sum(bool(buckets.get(f"id||{number}")) for number in range(50)) == 10
+
+
+def test_arms_are_those_of_the_growthbook_sdk():
+    growthbook = pytest.importorskip("growthbook")
+    logging.getLogger("growthbook").setLevel(logging.ERROR)
+
+    @given(
+        st.lists(st.integers(1, 20), min_size=2, max_size=5),
+        st.floats(0, 1),
+        st.text(min_size=1, max_size=8),
+        st.sampled_from([1, 2]),
+    )
+    @settings(max_examples=60, deadline=None)
+    def check(parts: list[int], coverage: float, seed: str, version: int) -> None:
+        weights = [part / sum(parts) for part in parts]
+        arms = tuple(map(str, range(len(parts))))
+        ours = Experiment("e", arms, tuple(weights), coverage, seed=seed, hash_version=version, unit="id")
+        assigner = Assigner(ours, ours.cells())
+        theirs = growthbook.Experiment(
+            key="e", variations=arms, weights=weights, coverage=coverage, seed=seed, hashVersion=version
+        )
+        for number in range(20):
+            result = growthbook.GrowthBook(attributes={"id": f"u{number}"}).run(theirs)
+            decision = assigner.decide(f"u{number}")
+            assert (decision.arm, decision.in_experiment) == (result.value, result.inExperiment)
+
+    check()

@@ -185,6 +185,41 @@ def test_a_state_beyond_the_configured_stages_is_safe():
     assert stepped(store, stages=[100]).assign("bot", unit="u").reason == "no_state"
 
 
+def test_after_closing_what_comes_is_counted_as_dropped():
+    router = stepped()
+    decision = router.assign("bot", unit=unit_of(router, "auto"))
+    router.close()
+    router.close()
+    router.record(decision, "late")
+    assert (router.buffered, router.counts.dropped) == (0, 1)
+
+
+class Confused(MemoryStore):
+    """A store that holds what this version cannot read."""
+
+    confused = False
+
+    def load(self, names: Any) -> Any:
+        if self.confused:
+            raise TypeError("State.__init__() got an unexpected keyword argument")
+        return super().load(names)
+
+
+def test_the_background_thread_outlives_what_it_cannot_read():
+    store = Confused()
+    router = Router(plans(), store, poll=0.01)
+    unit = unit_of(router, "auto")
+    store.confused = True
+    until(lambda: router.counts.store_errors > 1, 5.0)
+    assert router.assign("bot", unit=unit).arm == "auto"
+    store.confused = False
+    state = router.state("bot")
+    assert state
+    change_state(store, router.rollouts["bot"], state, "kill", 0.0, "tests", "")
+    until(lambda: router.assign("bot", unit=unit).reason == "killed", 5.0)
+    router.close()
+
+
 # Breakers.
 
 TRIPPY = {"breaker": {"failure_rate": 0.5, "minimum": 5, "cooldown": "30 s", "probes": 2}}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from zlclient.errors import ConfigError
-from zlclient.routing.records import Record
+from zlclient.routing.records import Outcome, Record, Shadow
 from zlclient.routing.state import Event, State, first_state
 from zlclient.routing.stores import PAGE, Snapshot, Store, StoreUnavailable, open_store
 
@@ -74,6 +74,18 @@ def test_a_text_of_any_language_is_kept(store):
     record = Record("shadow", "客服-机器人", "回复 1", '{"text":"答案：３％ 😀 \'\\u0000\'"}')
     store.write([record])
     assert everything(store, "客服-机器人") == [record]
+
+
+def test_no_id_is_refused(store):
+    """One record that a store refuses would hold up all that wait behind it."""
+    odd = ["a\0b", "\ud800", "字" * 1_000, "", "' OR 1=1 --"]
+    for reply_id in odd:
+        outcome = Outcome(reply_id, "re\0solved", 1.0, 0.0).record()
+        shadow = Shadow(reply_id=reply_id, experiment="bot", arm="a", epoch=1, at=0.0, control_text="\0\udfff")
+        store.write([outcome, shadow.record()])
+        # An outcome finds its request under the same key.
+        assert outcome.fields()["reply_id"] == shadow.record().key
+    assert len(everything(store)) == 2 * len(odd)
 
 
 def test_marks(store):

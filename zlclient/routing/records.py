@@ -74,7 +74,7 @@ class Exposure:
         fields = _given(self)
         fields["unit"] = digest(self.unit)
         fields["at"] = round(self.at, 3)
-        return Record("exposure", self.experiment, self.reply_id, _dump(fields))
+        return Record("exposure", self.experiment, _storable(self.reply_id), _dump(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,9 @@ class Outcome:
 
     def record(self) -> Record:
         """For a store; once per reply and metric."""
-        body = {"reply_id": self.reply_id, "metric": self.metric, "value": self.value, "at": round(self.at, 3)}
-        return Record("outcome", "", f"{self.reply_id} {self.metric}", _dump(body))
+        reply_id, metric = _storable(self.reply_id), _storable(self.metric)
+        body = {"reply_id": reply_id, "metric": metric, "value": self.value, "at": round(self.at, 3)}
+        return Record("outcome", "", f"{reply_id} {metric}", _dump(body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +116,20 @@ class Shadow:
     def record(self) -> Record:
         """For a store; once per reply."""
         fields = _given(self)
-        return Record("shadow", self.experiment, self.reply_id, _dump(fields))
+        return Record("shadow", self.experiment, _storable(self.reply_id), _dump(fields))
 
 
 def digest(unit: str) -> str:
     """64 bits that stand for a unit: enough to count distinct ones, not to tell who they are."""
     return blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _storable(text: str) -> str:
+    """`text` as every store takes it: no half surrogates, no NUL, of a bounded length.
+
+    One record that a store refuses would hold up all that wait behind it.
+    """
+    return text[:200].encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _given(item: Exposure | Shadow) -> dict[str, Any]:

@@ -13,10 +13,12 @@ advances, and records are buffered within a bound. The thread starts with the fi
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
 from threading import Event as Flag
@@ -38,6 +40,8 @@ from .targeting import Attributes
 
 FIRST_LOOK_SECONDS = 0.5
 """How long the very first assignment may wait for the state; without one the control answers."""
+
+_log = logging.getLogger(__name__)
 
 _NOT_THE_ARMS_FAULT = frozenset({"BadRequest", "CheckError", "ClientClosed"})
 
@@ -223,7 +227,7 @@ class Router:
         return self._recorder.attempt(self._recorder.flush)
 
     def close(self) -> None:
-        """Stop the background thread, write what is buffered, and close the store."""
+        """Stop the background thread, write what is buffered, and close the store; what comes later is dropped."""
         self._stop.set()
         self._wake.set()
         if self._thread and self._thread.is_alive():
@@ -233,6 +237,18 @@ class Router:
         self.store.close()
 
     # The background work.
+
+    def _keep_up(self, now: float) -> bool:
+        return self._survive(lambda: self._synchronise(now))
+
+    def _survive(self, work: Callable[[], object]) -> bool:
+        """Do `work`; a background thread that dies of a surprise could never bring a kill again."""
+        try:
+            return work() is not False
+        except Exception as error:  # noqa: BLE001 - see above
+            self._recorder.counts.store_errors += 1
+            _log.warning("rollouts could not be kept up: %s", type(error).__name__)
+            return False
 
     def _synchronise(self, now: float) -> bool:
         by = f"{socket.gethostname()}:{os.getpid()}"
@@ -276,9 +292,12 @@ class Router:
         for name, rollout in self.rollouts.items():
             if now >= self._turns.get(name, 0.0):
                 self._turns[name] = now + rollout.interval
-                self._recorder.attempt(lambda name=name, rollout=rollout: self._judge_one(name, rollout, now))
+                if not self._survive(lambda name=name, rollout=rollout: self._judge_one(name, rollout, now)):
+                    # It may have stopped halfway through a page of records: begin again from the first.
+                    self._judges[name] = Judge(rollout, self.store)
 
     def _judge_one(self, name: str, rollout: Rollout, now: float) -> None:
+        # Of many processes one judges at a time.
         if self.store.claim(name, "judge", now, now + rollout.interval):
             self._judges[name].act(now, f"judge@{socket.gethostname()}:{os.getpid()}")
 
@@ -310,6 +329,9 @@ class Router:
     def _add(self, item: Exposure | Outcome | Shadow) -> None:
         if not self._running or self._pid != os.getpid():
             self._run()
+        if self._stop.is_set():
+            self._recorder.counts.dropped += 1
+            return
         self._recorder.add(item)
         if self._recorder.pressing:
             self._wake.set()
@@ -347,7 +369,8 @@ class Router:
                 self._thread = Thread(
                     target=_work, args=(ref(self), self._wake, self._stop), name="zlclient-rollouts", daemon=True
                 )
-                self._thread.start()
+                with suppress(RuntimeError):  # the interpreter is ending: what is recorded now is written at its end
+                    self._thread.start()
             self._running = True
 
     def _look(self) -> None:
@@ -365,7 +388,7 @@ def _work(owner: ReferenceType[Router], wake: Flag, stop: Flag) -> None:
         if router is None:
             return
         poll, now = router._poll, router._clock()  # pyright: ignore[reportPrivateUsage]
-        alive = router._synchronise(now)  # pyright: ignore[reportPrivateUsage]
+        alive = router._keep_up(now)  # pyright: ignore[reportPrivateUsage]
         due = alive and router._due(now)  # pyright: ignore[reportPrivateUsage]
         if due and (judging is None or not judging.is_alive()):
             # Judging may read much evidence; the state must be fetched meanwhile.
@@ -376,6 +399,8 @@ def _work(owner: ReferenceType[Router], wake: Flag, stop: Flag) -> None:
         wake.clear()
         if not alive:
             stop.wait(poll)
+    if judging:
+        judging.join(5.0)
 
 
 def _last_flush(recorder: Recorder, pid: int) -> None:

@@ -30,11 +30,12 @@ class SqliteStore(RelationalStore):
         self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
         mine = ref(self)
-        os.register_at_fork(
-            before=lambda: _before_fork(mine()),
-            after_in_parent=lambda: _after_fork(mine()),
-            after_in_child=lambda: _after_fork(mine()),
-        )
+        if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+            os.register_at_fork(
+                before=lambda: _before_fork(mine()),
+                after_in_parent=lambda: _after_fork(mine()),
+                after_in_child=lambda: _after_fork(mine()),
+            )
 
     @contextmanager
     def transaction(self, *, writes: bool) -> Generator[Transaction]:
