@@ -1,4 +1,5 @@
 import json
+import threading
 from collections.abc import Iterable
 
 import pytest
@@ -205,3 +206,25 @@ def test_a_key_is_required_where_the_server_says_so():
     assert post(server).status == 401
     assert post(server, headers={"x-api-key": "k"}).status == 200
     assert post(server, headers={"authorization": "Bearer k"}).status == 200
+
+
+def test_threads_do_not_meet():
+    server = LocalServer([Fixed(Text("hi"))], cache_minimum=1)
+    found: list[str] = []
+    batch = json.dumps({"requests": [{"custom_id": "a", "params": {"model": SONNET, "max_tokens": 9, "messages": []}}]})
+
+    def work() -> None:
+        for _ in range(50):
+            found.append(body_of(post(server, cache_control={"type": "ephemeral"}))["id"])
+            headers = {"anthropic-version": "2023-06-01"}
+            made = body_of(server.handle(WireRequest("POST", "/v1/messages/batches", headers, batch.encode())))
+            for _ in range(2):
+                server.handle(WireRequest("GET", f"/v1/messages/batches/{made['id']}", headers))
+            found.append(made["id"])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(set(found)) == 800

@@ -12,14 +12,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .app import App, Listener
     from .build import build_server
     from .server import Exchange, LocalServer
     from .transports import async_transport, transport
     from .wire import Drop, WireRequest, WireResponse
 
 __all__ = [
+    "App",
     "Drop",
     "Exchange",
+    "Listener",
     "LocalServer",
     "WireRequest",
     "WireResponse",
@@ -29,6 +32,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "App": "app",
+    "Listener": "app",
     "Drop": "wire",
     "WireRequest": "wire",
     "WireResponse": "wire",
