@@ -124,7 +124,7 @@ class LocalServer:
             return self._stores[name]
 
     def handle(self, request: WireRequest) -> WireResponse:
-        """Answer `request`. Whatever it holds, the errors are answers; only what a responder itself raises is raised."""
+        """Answer `request`. Whatever it holds, errors are answers; only what a responder itself raises is raised."""
         number = next(self._numbers)
         dialect = dialect_of(request)
         request_id = f"req_{number:024d}"
