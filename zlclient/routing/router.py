@@ -27,13 +27,13 @@ from weakref import ReferenceType, finalize, ref
 
 from ..errors import InputError
 from .breaker import Breaker
-from .experiments import Assigner, Decision, Reason
+from .experiments import Decision
 from .judge import Judge, start
 from .recorder import Counts, Recorder
 from .records import Exposure, Outcome, Shadow
 from .rollouts import Rollout
 from .shadow import ShadowBudget
-from .state import State
+from .state import State, assigner
 from .sticky import MemoryBuckets, StickyBuckets
 from .stores import Store
 from .targeting import Attributes
@@ -116,12 +116,12 @@ class Router:
         """
         if not self._looked or self._pid != os.getpid():
             self._look()
-        assigner = self._assigners.get(name)
-        if assigner is None:
+        found = self._assigners.get(name)
+        if found is None:
             near = get_close_matches(name, self._assigners, 1)
             known = f"did you mean {near[0]!r}?" if near else f"configured: {', '.join(self._assigners) or 'none'}"
             raise InputError(f"no experiment or rollout is called {name!r}; {known}", where="experiment")
-        return assigner.decide(unit, attributes, force=force, request_id=request_id)
+        return found.decide(unit, attributes, force=force, request_id=request_id)
 
     def record(
         self,
@@ -269,7 +269,7 @@ class Router:
                 state = self.store.load([name])[name].state
             if state != self._states.get(name):
                 self._states[name] = state
-                self._assigners[name] = self._assigner(self.rollouts[name], state)
+                self._assigners[name] = assigner(self.rollouts[name], state, self._sticky)
             for key, value in snapshot.marks.items():
                 if key.startswith("breaker:") and (name, key[8:]) in self._breakers:
                     self._breakers[name, key[8:]].open_until(value)
@@ -300,22 +300,6 @@ class Router:
         # Of many processes one judges at a time.
         if self.store.claim(name, "judge", now, now + rollout.interval):
             self._judges[name].act(now, f"judge@{socket.gethostname()}:{os.getpid()}")
-
-    def _assigner(self, rollout: Rollout, state: State | None) -> Assigner:
-        halted: Reason | None = None
-        if state is None or state.stage >= max(len(rollout.stages), 1):
-            # No state, or one of a configuration with more stages: the control is safe.
-            return Assigner(rollout.experiment, rollout.cells(0), halted="no_state", sticky=self._sticky)
-        if state.status in {"rolled_back", "killed"}:
-            halted = "killed" if state.status == "killed" else "rolled_back"
-        return Assigner(
-            rollout.experiment,
-            rollout.cells(state.stage),
-            stage=state.stage,
-            epoch=state.since,
-            halted=halted,
-            sticky=self._sticky,
-        )
 
     def _publisher(self, name: str, arm: str) -> Callable[[float], None]:
         openings, wake = self._openings, self._wake  # not self: a cycle would keep a forgotten router alive
@@ -358,7 +342,9 @@ class Router:
         self._budgets = {name: ShadowBudget(rollout.shadow) for name, rollout in rollouts.items() if rollout.shadow}
         self._judges = {name: Judge(rollout, self.store) for name, rollout in rollouts.items()}
         self._turns: dict[str, float] = {}
-        self._assigners = {name: self._assigner(rollout, self._states.get(name)) for name, rollout in rollouts.items()}
+        self._assigners = {
+            name: assigner(rollout, self._states.get(name), self._sticky) for name, rollout in rollouts.items()
+        }
 
     def _run(self) -> None:
         if self._pid != os.getpid():

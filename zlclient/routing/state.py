@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from ..errors import InputError
+from .experiments import Assigner, Reason
 from .rollouts import Rollout
+from .sticky import StickyBuckets
 
 Status = Literal["running", "held", "completed", "rolled_back", "killed"]
 Action = Literal["start", "advance", "hold", "resume", "rollback", "kill", "restart", "note"]
@@ -101,6 +103,20 @@ def move(rollout: Rollout, state: State, action: Action, now: float) -> State:
                 f"possible: {', '.join(possible_actions(state))}",
                 where=action,
             )
+
+
+def assigner(rollout: Rollout, state: State | None, sticky: StickyBuckets | None = None) -> Assigner:
+    """Who gets which arm in `state`.
+
+    Without a state, or with one of a configuration that had more stages, everything goes to the control: it is safe.
+    """
+    if state is None or state.stage >= max(len(rollout.stages), 1):
+        return Assigner(rollout.experiment, rollout.cells(0), halted="no_state")
+    halted: Reason | None = None
+    if not state.live:
+        halted = "killed" if state.status == "killed" else "rolled_back"
+    cells = rollout.cells(state.stage)
+    return Assigner(rollout.experiment, cells, stage=state.stage, epoch=state.since, halted=halted, sticky=sticky)
 
 
 def possible_actions(state: State) -> tuple[Action, ...]:
