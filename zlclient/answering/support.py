@@ -15,17 +15,18 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from operator import add
+from typing import Any, NamedTuple
 
 from ..checking.sentences import sentences
 from ..checking.text import fold, lower
 from ..shaping.outline import Node
 
-ENOUGH = 0.5
+ENOUGH = 0.45
 """The score from which shared words count as support; see tests/benchmarks/citations.py for what it lets through."""
 
 _CANDIDATES = 8  # sentences looked at closely for each statement
@@ -34,26 +35,31 @@ _EACH = 0.05  # what each sentence after the first must add to the score
 _SHORT = 5  # terms; a statement with fewer is scored with its question
 _ASIDE = 0.3  # what a term of the question counts beside one of the statement, in choosing sentences
 _NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]+")
+_LATIN = re.compile(r"[a-z]+(?:['’][a-z]+)?")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
 _ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "ly")
 
 
+def plain(text: str) -> str:
+    """`text` as terms are read from it: folded and in lower case, every offset as before."""
+    return lower(fold(text))
+
+
 def terms(text: str) -> set[str]:
-    """The terms of `text`; numbers are none, as the fidelity check compares those by value."""
-    found: set[str] = set()
-    for run in _WORD.findall(lower(fold(text))):
-        if run[0] < "\u3400":
-            found.add(_stem(run))
-        elif len(run) == 1:
-            found.add(run)
-        else:
-            found.update(run[at : at + 2] for at in range(len(run) - 1))
+    """The terms of plain `text`; numbers are none, as the fidelity check compares those by value."""
+    found = _words(text)
+    for run in _HAN.findall(text):
+        found.update(map(add, run, run[1:]) if len(run) > 1 else run)
     return found
 
 
 def numerals(text: str) -> set[str]:
-    """The numbers of `text` in digits, without their thousands' commas."""
-    return {found.replace(",", "") for found in _NUMERAL.findall(fold(text))}
+    """The numbers of plain `text` in digits, without their thousands' commas."""
+    return {found.replace(",", "") for found in _NUMERAL.findall(text)}
+
+
+def _words(text: str) -> set[str]:
+    return {_stem(word) for word in _LATIN.findall(text) if word not in _lexicon().stop}
 
 
 def _stem(word: str) -> str:
@@ -96,17 +102,19 @@ class Source:
     ) -> None:
         """`spans` are the stretches of `text` to look at, in order; no span reaches across their borders."""
         self._outline = outline
-        self._asked = terms(question)
-        self._wanted = self._asked.union(*(terms(told) | numerals(told) for told in statements))
+        self._asked = terms(plain(question))
+        told = "\n".join(map(plain, statements))
+        self._wanted = frozenset(terms(told) | numerals(told) | self._asked)
         starts = [node.start for node in outline]
         self._sentences: list[Sentence] = []
         self._breaks: set[int] = set()  # positions in the list at which a stretch begins
         for first, last in spans:
             self._breaks.add(len(self._sentences))
-            for start, end in sentences(text[first:last]):
-                start, end = first + start, first + end  # noqa: PLW2901 - placed in the whole text
-                division = bisect_right(starts, start) - 1
-                self._sentences.append(Sentence(start, end, division, self._of(text[start:end])))
+            stretch = text[first:last]
+            read = plain(stretch)
+            for start, end in sentences(stretch):
+                division = bisect_right(starts, first + start) - 1
+                self._sentences.append(Sentence(first + start, first + end, division, self._of(read[start:end])))
         counts = Counter(term for sentence in self._sentences for term in sentence.terms)
         total = len(self._sentences) + 1
         self._weights = {term: math.log(1 + total / (1 + counts[term])) for term in self._wanted}
@@ -117,7 +125,9 @@ class Source:
         self._labels: dict[int, frozenset[str]] = {}
 
     def _of(self, text: str) -> frozenset[str]:
-        return frozenset(self._wanted & (terms(text) | numerals(text)))
+        """The wanted terms and numbers of plain `text`, without making those that nobody wants."""
+        found = self._wanted.intersection(map(add, text, text[1:]))
+        return found.union(self._wanted & _words(text), self._wanted & numerals(text))
 
     def path(self, division: int) -> tuple[str, ...]:
         """The labels from the outermost division down to this one."""
@@ -129,6 +139,7 @@ class Source:
         Of equals the one comes first that has more of the statement's numbers and of the question; a sentence more
         must add something.
         """
+        statement = plain(statement)
         own = terms(statement)
         if len(own) < _SHORT:
             own |= self._asked
@@ -170,18 +181,32 @@ class Source:
     def _label(self, division: int) -> frozenset[str]:
         known = self._labels.get(division)
         if known is None:
-            known = self._labels[division] = self._of(" ".join(self.path(division)))
+            known = self._labels[division] = self._of(plain(" ".join(self.path(division))))
         return known
 
 
-def turned_around(statement: str, span: str) -> bool:
-    """Whether `statement` denies something and `span` has no word to deny it with."""
-    pattern = _negations()
-    return bool(pattern.search(lower(statement))) and not pattern.search(lower(span))
+def denials(text: str) -> set[str]:
+    """The kinds of denial in `text`, each by the first word of its group, or 不 with the character after it."""
+    lexicon = _lexicon()
+    return {lexicon.groups.get(found, found) for found in lexicon.denial.findall(plain(text))}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    stop: frozenset[str]
+    denial: re.Pattern[str]
+    groups: Mapping[str, str]
 
 
 @cache
-def _negations() -> re.Pattern[str]:
-    words = tomllib.loads((files("zlclient.answering") / "data" / "negations.toml").read_text("utf-8"))
-    english = "|".join(map(re.escape, words["en"]))
-    return re.compile(rf"{'|'.join(map(re.escape, words['zh']))}|\b(?:{english})\b|n['’]t\b")
+def _lexicon() -> _Lexicon:
+    data: dict[str, Any] = tomllib.loads((files("zlclient.answering") / "data" / "support.toml").read_text("utf-8"))
+    chinese: list[list[str]] = data["denials"]["zh"]
+    english: list[list[str]] = data["denials"]["en"]
+    words = sorted((word for group in chinese for word in group), key=len, reverse=True)
+    latin = "|".join(word for group in english for word in group if word.isalpha())
+    return _Lexicon(
+        stop=frozenset(data["stop_en"].split()),
+        denial=re.compile(rf"{'|'.join(words)}|不[\u3400-\u9fff]|\b(?:{latin})\b|n['’]t\b"),
+        groups={word: group[0] for group in (*chinese, *english) for word in group},
+    )
