@@ -76,14 +76,13 @@ def seed_state(seed: str) -> int:
     return _fnv1a(_code_units(seed))
 
 
-def _fnv1a(units: Sequence[int], state: int = _OFFSET) -> int:
-    # Two units a step: only the low 32 bits matter, so one mask does for both.
-    for first, second in zip(units[::2], units[1::2], strict=False):
-        state = ((state ^ first) * _PRIME ^ second) * _PRIME & _MASK
-    return (state ^ units[-1]) * _PRIME & _MASK if len(units) % 2 else state
+def _fnv1a(units: Iterable[int], state: int = _OFFSET) -> int:
+    for unit in units:
+        state = (state ^ unit) * _PRIME & _MASK
+    return state
 
 
-def _code_units(text: str) -> Sequence[int]:
+def _code_units(text: str) -> Iterable[int]:
     # The reference hashes UTF-16 code units; for ASCII these are the bytes, which are quicker to walk.
     if text.isascii():
         return text.encode()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from ..records import Record
 from . import StoreUnavailable, need_driver
 from .relational import Dialect, Parameters, RelationalStore, Transaction
 
@@ -68,6 +69,19 @@ class SqlStore(RelationalStore):
             if self._engine and self._engine[0] == os.getpid():
                 self._engine[1].dispose()
             self._engine = None
+
+    def insert(self, transaction: Transaction, records: Sequence[Record]) -> None:
+        """One statement for the whole batch."""
+        transaction.change(
+            "INSERT INTO zlclient_records (kind, name, key, body) SELECT * FROM unnest(CAST(:kinds AS text[]), "
+            "CAST(:names AS text[]), CAST(:keys AS text[]), CAST(:bodies AS text[])) ON CONFLICT DO NOTHING",
+            {
+                "kinds": [record.kind for record in records],
+                "names": [record.name for record in records],
+                "keys": [record.key for record in records],
+                "bodies": [record.body for record in records],
+            },
+        )
 
     def _own_engine(self) -> Engine:
         found = self._engine
