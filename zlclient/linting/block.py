@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -153,6 +154,12 @@ class Block:
                 found.append(Sentence(piece.strip(), at + lead, at + len(piece.rstrip())))
             at = end
         return tuple(found)
+
+    def sentence_at(self, offset: int) -> Sentence | None:
+        """The sentence around an offset of the text."""
+        index = bisect_right(self.sentences, offset, key=lambda sentence: sentence.start) - 1
+        sentence = self.sentences[index] if index >= 0 else None
+        return sentence if sentence and offset < sentence.end else None
 
     @cached_property
     def paragraphs(self) -> tuple[Span, ...]:

@@ -48,7 +48,8 @@ def render_rule(rule: Rule) -> str:
 
 def _code(text: str, kind: str) -> str:
     fence = "````" if "```" in text else "```"
-    return f"{fence}{kind}\n{text.rstrip()}\n{fence}"
+    shown = "".join(char if char.isprintable() or char == "\n" else f"<U+{ord(char):04X}>" for char in text.rstrip())
+    return f"{fence}{kind}\n{shown}\n{fence}"
 
 
 def render_pages() -> dict[str, str]:

@@ -13,6 +13,7 @@ from zlclient.prompts.parts import KeyPath, Part, PromptSource, Span, Variable
 
 from .block import Block
 from .inputs import Input, declared_inputs
+from .lexicon import lowered, may_hold
 from .target import ModelUse, Target, find_uses
 
 if TYPE_CHECKING:
@@ -57,6 +58,20 @@ class Document:
         for block in self.blocks:
             groups.setdefault(block.prompt, []).append(block)
         return tuple(tuple(group) for group in groups.values())
+
+    @cached_property
+    def low(self) -> str:
+        """The instructions of all blocks in lower case, to dismiss rules that cannot find anything."""
+        return lowered("\n".join(block.prose for block in self.blocks))
+
+    @cached_property
+    def spoken(self) -> frozenset[str]:
+        """The languages in force that any block is written in."""
+        return self.languages & frozenset[str]().union(*(block.languages for block in self.blocks))
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a word list of the languages in force can match anywhere; False is certain."""
+        return may_hold(name, self.low, self.spoken)
 
     @cached_property
     def document(self) -> YamlDocument | None:

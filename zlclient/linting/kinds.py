@@ -24,16 +24,13 @@ _QUOTED = re.compile(
 )
 _TRIPLE = re.compile(r"\"\"\"[^\"]{1,20000}?\"\"\"|'''[^']{1,20000}?'''")
 _URL = re.compile(r"\bhttps?://[^\s<>\"'）】」]+")
-_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ASIDE = re.compile(
     r"[(（](?:e\.g\.|i\.e\.|for example|for instance|such as|例如|比如|譬如)[^()（）\n]{0,300}[)）]"
     r"|(?:\be\.g\.|\bfor example,|\bfor instance,|例如[，：]?|比如[，：]?"
     r"|譬如)(?=[^\n])[^\n。]{0,200}?(?=\.\s|[。\n]|$)",
     re.IGNORECASE,
 )
-_EXAMPLE_HEADING = re.compile(
-    r"\bexamples?\b|\bsamples?\b|few[- ]shot|\bdemonstrations?\b|示例|样例|例子|范例|举例|案例|示範", re.IGNORECASE
-)
+_MAYBE_ASIDE = re.compile(r"[ei]\.[ge]\.|[Ff]or (?:example|instance)|such as|[例比譬]如")
 _EXAMPLE_TITLE = re.compile(
     r"(?:[\w'-]{1,20}[ \t]){0,4}(?:examples?|samples?|few[- ]shot|demonstrations?)(?:[ \t]#?\w{1,12}){0,3}"
     r"|.{0,12}(?:示例|样例|例子|范例|举例|案例).{0,6}",
@@ -124,7 +121,7 @@ def classify(part: Part) -> Kinds:
         _by_line(kinds, text)
         if "<" in text:
             _by_tag(kinds, text)
-            kinds.mark_all(CODE, _HTML_COMMENT)
+            _comments(kinds, text)
         _inline(kinds, text)
     for start, end in _template_tags(part):
         kinds.mark(TAG, start, end)
@@ -143,7 +140,15 @@ def _inline(kinds: Kinds, text: str) -> None:
     kinds.mark_all(QUOTED, _QUOTED)
     if "://" in text:
         kinds.mark_all(DATA, _URL)
-    kinds.mark_all(EXAMPLE, _ASIDE)
+    if _MAYBE_ASIDE.search(text):
+        kinds.mark_all(EXAMPLE, _ASIDE)
+
+
+def _comments(kinds: Kinds, text: str) -> None:
+    start = text.find("<!--")
+    while start >= 0 and (end := text.find("-->", start)) >= 0:
+        kinds.mark(CODE, start, end + 3)
+        start = text.find("<!--", end + 3)
 
 
 def _by_tag(kinds: Kinds, text: str) -> None:
@@ -170,7 +175,8 @@ def _by_line(kinds: Kinds, text: str) -> None:
 
 def _has_turns(text: str) -> bool:
     """Whether labelled turns (user: … assistant: …) alternate, so that such lines are a transcript."""
-    labels = [match["label"].lower() for match in map(_TURN.match, text.split("\n")) if match and match["rest"].strip()]
+    lines = [line for line in text.split("\n") if ":" in line or "：" in line]
+    labels = [match["label"].lower() for match in map(_TURN.match, lines) if match and match["rest"].strip()]
     return len(set(labels)) >= 2 and len(labels) >= 3
 
 
@@ -193,14 +199,14 @@ class _Lines:
             if self.in_lead and self.lead_lines:
                 self.in_lead = False
             return
-        heading = _HEADING.match(line)
+        heading = _HEADING.match(line) if stripped[0] in "#*" else None
         if heading:
             self._heading(heading)
             return
         kind = self._kind(line, stripped)
         if kind != INSTRUCTION:
             self.kinds.mark(kind, start, end)
-        elif _LEAD_IN.search(line):
+        elif (stripped[-1] in ":：*" or stripped[0] in "ES示样例*") and _LEAD_IN.search(line):
             self.in_lead, self.lead_lines = True, 0
 
     def _in_fence(self, line: str, start: int, end: int) -> bool:
@@ -245,7 +251,7 @@ class _Lines:
             return DATA
         if stripped[0] in "\"'“[]{}" and _JSON_LINE.match(line):
             return DATA
-        if _CALL_LINE.match(line):
+        if (stripped[-1] in ":);" or stripped[0] in "$>" or "=" in stripped) and _CALL_LINE.match(line):
             return CODE
         if self.has_turns:
             if _TURN.match(line):

@@ -8,30 +8,49 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
+from .lexicon_gate import Needs, is_possible, needs
+from .lexicon_gate import first_letters as _first_letters
+
 LANGUAGES = ("en", "zh")
+_UPPER = re.compile(r"\\.|[A-Z]")
+
+
+class WordList(NamedTuple):
+    """One list: its pattern, and for each entry what a text must hold for it to match."""
+
+    pattern: re.Pattern[str]
+    needs: tuple[Needs, ...]
 
 
 class Lexicon:
-    """The lists of one language: name -> one pattern. `find` also takes a text of that language only."""
+    """The lists of one language by name."""
 
-    def __init__(self, language: str, patterns: Mapping[str, re.Pattern[str]]) -> None:
+    def __init__(self, language: str, lists: Mapping[str, WordList]) -> None:
         self.language = language
-        self._patterns = patterns
+        self._lists = lists
 
-    def pattern(self, name: str) -> re.Pattern[str] | None:
-        """The pattern of a list, None where this language has no such list."""
-        return self._patterns.get(name)
+    def find(self, name: str, low: str) -> Iterator[re.Match[str]]:
+        """Matches of a list in lower-case text; none where the language has no such list."""
+        return self._lists[name].pattern.finditer(low) if self.may_hold(name, low) else iter(())
+
+    def may_hold(self, name: str, low: str) -> bool:
+        """Whether a list can match in lower-case text; False is certain."""
+        entry = self._lists.get(name)
+        if entry is None:
+            return False
+        found = words(low) if self.language == "en" else frozenset[str]()
+        return any(is_possible(needed, low, self.language, found) for needed in entry.needs)
 
     @property
-    def names(self) -> frozenset[str]:
-        """The names of the lists."""
-        return frozenset(self._patterns)
+    def lists(self) -> Mapping[str, WordList]:
+        """The lists by name."""
+        return self._lists
 
 
 def parse_lexicon(text: str, language: str, file: str) -> Lexicon:
@@ -44,11 +63,11 @@ def parse_lexicon(text: str, language: str, file: str) -> Lexicon:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        raise ConfigError(str(error), file=file, line=int(found[1]) if found else None) from None
+        raise ConfigError(str(error), file=file, line=int(found[1]) if found else text.count("\n") + 1) from None
     return Lexicon(language, {name: _compile(name, value, language, text, file) for name, value in data.items()})
 
 
-def _compile(name: str, value: object, language: str, text: str, file: str) -> re.Pattern[str]:
+def _compile(name: str, value: object, language: str, text: str, file: str) -> WordList:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     if not items or not all(isinstance(item, str) for item in items):
         raise ConfigError("must be a list of patterns", key=name, file=file, line=_line(text, f"{name} ="))
@@ -57,8 +76,22 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> r
             re.compile(item)
         except re.error as error:
             raise ConfigError(f"invalid pattern: {error}", key=name, file=file, line=_line(text, item)) from None
-    joined = "|".join(f"(?:{item})" for item in items)
-    return re.compile(rf"\b(?:{joined})(?!\w)" if language == "en" else f"(?:{joined})", re.IGNORECASE)
+    # Matched against lower-case text: IGNORECASE would try every alternative at every character.
+    patterns = [_UPPER.sub(_lower, item) for item in cast("list[str]", items)]
+    joined = "|".join(f"(?:{item})" for item in patterns)
+    whole = rf"\b(?:{joined})(?!\w)" if language == "en" else f"(?:{joined})"
+    return WordList(re.compile(whole), tuple(needs(pattern, language) for pattern in patterns))
+
+
+def _lower(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == "\\" else found[0].lower()
+
+
+@lru_cache(maxsize=64)
+def lowered(text: str) -> str:
+    """`text` in lower case at equal offsets."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
 
 
 def _line(text: str, needle: str) -> int:
@@ -73,12 +106,21 @@ def lexicon(language: str) -> Lexicon:
     return parse_lexicon((folder / name).read_text("utf-8"), language, f"linting/lexicons/{name}")
 
 
+words = lru_cache(maxsize=64)(_first_letters)
+"""The first four letters of every word of a lower-case text."""
+
+
 def matches(name: str, text: str, languages: frozenset[str]) -> Iterator[re.Match[str]]:
-    """Matches of list `name` in `text`, for each of its languages."""
+    """Matches of list `name` in `text`, for each of its languages; they hold the text in lower case."""
+    low = lowered(text)
     for language in LANGUAGES:
-        pattern = lexicon(language).pattern(name) if language in languages else None
-        if pattern:
-            yield from pattern.finditer(text)
+        if language in languages:
+            yield from lexicon(language).find(name, low)
+
+
+def may_hold(name: str, low: str, languages: frozenset[str]) -> bool:
+    """Whether list `name` of any of the languages can match in lower-case text; False is certain."""
+    return any(lexicon(language).may_hold(name, low) for language in LANGUAGES if language in languages)
 
 
 def holds(name: str, text: str, languages: frozenset[str] = frozenset(LANGUAGES)) -> bool:

@@ -39,7 +39,7 @@ def parse_texts(text: str, file: str) -> dict[str, RuleText]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        raise ConfigError(str(error), file=file, line=int(found[1]) if found else None) from None
+        raise ConfigError(str(error), file=file, line=int(found[1]) if found else text.count("\n") + 1) from None
     known = {item.name for item in fields(RuleText)}
     texts: dict[str, RuleText] = {}
     for code, entry in data.items():

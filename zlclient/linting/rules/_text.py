@@ -56,14 +56,11 @@ def delete_sentence(doc: Document, block: Block, sentence: Sentence, title: str)
 
 def phrase_hits(doc: Document, name: str) -> Iterator[tuple[Block, Sentence, int, int, str]]:
     """(block, sentence, start, end, phrase) of every match of a word list in instructions; offsets of the block."""
-    for block in doc.blocks:
-        languages = block.languages & doc.languages
-        if not languages or next(matches(name, block.prose, languages), None) is None:
-            continue
-        for sentence in block.sentences:
-            for match in matches(name, sentence.text, languages):
-                start = sentence.start + match.start()
-                yield block, sentence, start, start + len(match[0]), match[0]
+    for block in doc.blocks if doc.may_hold(name) else ():
+        for match in matches(name, block.prose, block.languages & doc.languages):
+            sentence = block.sentence_at(match.start())
+            if sentence:
+                yield block, sentence, *match.span(), block.prose[match.start() : match.end()]
 
 
 def is_untrusted(doc: Document, name: str) -> bool:

@@ -229,6 +229,8 @@ class MissingTag(Rule):
             return
         for prompt in doc.prompts:
             whole = "".join(block.text for block in prompt)
+            if "<" not in whole or ("tag" not in whole and "标签" not in whole):
+                continue
             for block in prompt:
                 for match in self._pattern.finditer(block.shown):
                     if f"</{match['name']}>" not in whole.replace(match[0], ""):

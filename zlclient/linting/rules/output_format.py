@@ -54,9 +54,8 @@ class FormatConflict(Rule):
     message = "`{other}` contradicts `{only}` on line {line}"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for prompt in doc.prompts:
-            for block in prompt:
-                yield from self._block(doc, block)
+        for block in doc.blocks if doc.may_hold("only_json") else ():
+            yield from self._block(doc, block)
 
     def _block(self, doc: Document, block: Block) -> Iterator[Finding]:
         languages = block.languages & doc.languages
@@ -174,7 +173,7 @@ class JsonWithoutKeys(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         if {"outputs", "output", "responseFormat", "response_format", "tools", "jsonSchema"} & doc.data.keys():
             return
-        for prompt in doc.prompts:
+        for prompt in doc.prompts if "json" in doc.low else ():
             whole = "\n".join(block.text for block in prompt)
             if holds("json_keys", whole) or re.search(r"[\"'`“]\w[\w -]*[\"'`”]|\{|\[|```|<\w+>|schema", whole):
                 continue

@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from zlclient.prompts.parts import Span
-
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..rule import Rule
@@ -80,15 +78,17 @@ class ControlCharacter(_Hidden):
     names = _CONTROL
 
 
-_SECRET = re.compile(
-    r"\b(?P<known>sk-(?:ant-|proj-|live-|svcacct-)?[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{40,}"
+_KEY = re.compile(
+    r"\b(?:sk-(?:ant-|proj-|live-|svcacct-)?[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{40,}"
     r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[0-9A-Za-z-]{20,}|hf_[A-Za-z0-9]{30,}|glpat-[\w-]{20,}"
     r"|LTAI[A-Za-z0-9]{16,24})"
-    r"|(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY-----)"
-    r"|://[^\s:/@{}<>$]{1,60}:(?P<url>[^\s:/@{}<>$]{3,80})@"
-    r"|\b(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}[:=：]\s{0,4}[\"']?(?P<named>[^\s\"'{}<>$,;]{8,120})",
-    re.IGNORECASE,
 )
+_KEY_STARTS = ("sk-", "gh", "AKIA", "AIza", "xox", "hf_", "glpat-", "LTAI")
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
+_ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
+# The separator is rare and cheap to find; what stands before it is looked at then.
+_ASSIGNED = re.compile(r"[:=：]\s{0,4}[\"']?(?P<value>[^\s\"'{}<>$,;：]{8,120})")
+_NAME_BEFORE = re.compile(r"(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
     r"x{3,}|\*{3,}|\.{3}|your|example|placeholder|changeme|dummy|test|redacted|<|\$|env|here|123456|abc|foo|sample|fake|demo",
     re.IGNORECASE,
@@ -100,15 +100,24 @@ class Secret(Rule):
     message = "This looks like a {kind}; prompts are logged and shared, so take it from the environment"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        kinds = {"known": "key", "pem": "private key", "url": "password in an address", "named": "password or key"}
-        for match in _SECRET.finditer(doc.text):
-            group = next(name for name in kinds if match[name])
-            value = match[group]
-            if group in ("named", "known") and (_PLACEHOLDER.search(value) or not _is_random(value)):
-                continue
-            if group == "url" and _PLACEHOLDER.search(value):
-                continue
-            yield self.found(Span(*match.span(group)), kind=kinds[group])
+        text = doc.text
+        if any(start in text for start in _KEY_STARTS):
+            for match in _KEY.finditer(text):
+                if _is_real(match[0]):
+                    yield self.found(match.span(), kind="key")
+        for match in _PEM.finditer(text):
+            yield self.found(match.span(), kind="private key")
+        for match in _ADDRESS.finditer(text):
+            if not _PLACEHOLDER.search(match["value"]):
+                yield self.found(match.span("value"), kind="password in an address")
+        for match in _ASSIGNED.finditer(text):
+            before = text[max(0, match.start() - 24) : match.start()]
+            if _is_real(match["value"]) and _NAME_BEFORE.search(before) and not _KEY.match(match["value"]):
+                yield self.found(match.span("value"), kind="password or key")
+
+
+def _is_real(value: str) -> bool:
+    return _is_random(value) and not _PLACEHOLDER.search(value)
 
 
 def _is_random(value: str) -> bool:
@@ -157,6 +166,7 @@ class ExfiltrationLink(Rule):
                     yield self.in_block(block, *match.span(), name=match["name"])
 
 
+_LONG_NUMBER = re.compile(r"\d{3}[ -]?\d[ -]?\d{2}[ -]?\d{2}[ -]?\d{2}")
 _ID_CARD = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)")
 _CARD = re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?!\d|\.\d)")
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
@@ -167,6 +177,8 @@ class PersonalNumber(Rule):
     message = "This is a valid {kind}; use an invented one that fails its checksum, or an input"
 
     def check(self, doc: Document) -> Iterable[Finding]:
+        if not _LONG_NUMBER.search(doc.text):
+            return
         for match in _ID_CARD.finditer(doc.text):
             number = match[0].upper()
             if "10X98765432"[sum(int(d) * w for d, w in zip(number, _WEIGHTS, strict=False)) % 11] == number[-1]:
@@ -191,7 +203,8 @@ class SecretPrompt(Rule):
             yield self.in_block(block, start, end)
 
 
-_MIXED = re.compile(r"[A-Za-z]*[\u0370-\u03ff\u0400-\u04ff][A-Za-z\u0370-\u03ff\u0400-\u04ff]*")
+_FOREIGN = re.compile(r"[\u0370-\u03ff\u0400-\u04ff]")
+_MIXED = re.compile(r"(?<![A-Za-z])[A-Za-z]*[\u0370-\u03ff\u0400-\u04ff][A-Za-z\u0370-\u03ff\u0400-\u04ff]*")
 _LOOKALIKE = frozenset("асеорхуіјѕһԁԛԝАВЕКМНОРСТУХІЈЅαονρτυκικΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 
 
@@ -200,6 +213,8 @@ class LookalikeLetters(Rule):
     message = "`{word}` mixes Latin letters with look-alikes of another script"
 
     def check(self, doc: Document) -> Iterable[Finding]:
+        if not _FOREIGN.search(doc.text):
+            return
         for match in _MIXED.finditer(doc.text):
             word = match[0]
             foreign = [char for char in word if not char.isascii()]

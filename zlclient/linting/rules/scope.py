@@ -142,11 +142,9 @@ class NoUnknownPath(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for prompt in doc.prompts:
             whole = "\n".join(block.text for block in prompt)
-            if holds("unknown_path", whole) or len(whole) > 6000:
-                continue
-            for block in prompt:
+            for block in prompt if len(whole) <= 6000 else ():
                 documents = [item for item in outputs(doc, block) if is_document(item[0].name)]
-                if not documents:
+                if not documents or holds("unknown_path", whole):
                     continue
                 for sentence in block.sentences:
                     if holds("extract", sentence.text, block.languages & doc.languages):

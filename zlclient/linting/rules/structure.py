@@ -80,7 +80,7 @@ class RepeatedInstruction(Rule):
                 if line.lstrip()[:1] in ("#", "<") or MASK in line:
                     seen.clear()
                     continue
-                key = re.sub(r"[\W_]+", "", line).lower()
+                key = line.strip(" \t\r*-.。").lower()
                 if len(key) < (12 if _CJK.search(key) else 36):
                     continue
                 number = doc.source.line_col(block.part.to_file(start))[0]

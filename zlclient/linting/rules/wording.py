@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 from ..block import Block
 from ..diagnostic import Finding
 from ..document import Document
 from ..kinds import MASK
-from ..lexicon import holds, matches
+from ..lexicon import holds, lowered, matches, words
 from ..rule import Rule
 from ._text import delete_sentence, fix_in, phrase_hits
+
+_SHOUTED = "CRITICAL MUST NEVER ALWAYS IMPORTANT ABSOLUTELY STRICTLY MANDATORY NOT DON ONLY ALL ANY WARNING REQUIRED"
+_SMALL = "the and of to is are in for with on at by a an this or it you your be not will should must"
 
 
 class PhraseRule(Rule):
@@ -58,15 +62,15 @@ class NegativeOnly(Rule):
     message = "This only says what not to do; say what to do instead"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
+        for block in doc.blocks if doc.may_hold("form_ban") else ():
             languages = block.languages & doc.languages
-            if not languages:
+            if not languages or not holds("form_ban", block.prose, languages):
                 continue
             sentences = block.sentences
             for index, sentence in enumerate(sentences):
                 if not holds("form_ban", sentence.text, languages):
                     continue
-                near = " ".join(s.text for s in sentences[max(0, index - 2) : index + 3])
+                near = lowered(" ".join(s.text for s in sentences[max(0, index - 2) : index + 3]))
                 for ban in list(matches("form_ban", near, languages)):
                     near = near.replace(ban[0], "")
                 if not holds("alternative", near, languages):
@@ -76,6 +80,8 @@ class NegativeOnly(Rule):
 class Shouting(Rule):
     code, slug, fix = "ZL304", "shouting", "unsafe"
     message = "{count} shouted words in {size} characters; current models over-react to them, so say it once, calmly"
+    _capitals = re.compile(r"[A-Z]{3,}")
+    _words = frozenset(_SHOUTED.split())
     _english = re.compile(
         r"\b(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
         r"|ANY|WARNING|REQUIRED)\b(?!\s*[A-Z]{3,})|!{3,}"
@@ -86,7 +92,10 @@ class Shouting(Rule):
         for block in doc.blocks:
             prose = block.prose
             size = len(prose.replace(MASK, "").strip())
-            hits = [match for match in self._english.finditer(prose) if not _in_heading(block, match.start())]
+            capitals = self._capitals.findall(prose)
+            hits: list[re.Match[str]] = []
+            if not self._words.isdisjoint(capitals) or "!!!" in prose:
+                hits = [match for match in self._english.finditer(prose) if not _in_heading(block, match.start())]
             if "zh" in block.languages:
                 hits += list(self._chinese.finditer(prose))
             # Three in a short prompt, or more than four a thousand characters in a long one.
@@ -123,8 +132,10 @@ class LengthConflict(Rule):
     message = "`{brief}` and `{full}` ask for opposite lengths of the same answer"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
+        for block in doc.blocks if doc.may_hold("brief") and doc.may_hold("full") else ():
             languages = block.languages & doc.languages
+            if not (holds("brief", block.prose, languages) and holds("full", block.prose, languages)):
+                continue
             for line in _scopes(block):
                 text = block.prose[line[0] : line[1]]
                 if holds("scoped", text, languages):
@@ -159,12 +170,13 @@ class AbsoluteThenException(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            for pattern in (self._ban, self._chinese):
+            patterns = [self._ban] * ("en" in block.languages) + [self._chinese] * ("zh" in block.languages)
+            for pattern in patterns:
                 for ban in pattern.finditer(block.prose):
                     yield from self._exceptions(doc, block, ban)
 
     def _exceptions(self, doc: Document, block: Block, ban: re.Match[str]) -> Iterator[Finding]:
-        sentence = next((s for s in block.sentences if s.start <= ban.start() < s.end), None)
+        sentence = block.sentence_at(ban.start())
         if sentence is None or holds("exception", sentence.text):
             return
         verb, thing = re.escape(ban["verb"]), re.escape(ban["object"])
@@ -200,6 +212,8 @@ class OpenList(PhraseRule):
 
 class DoubledWord(Rule):
     code, slug, fix = "ZL310", "doubled-word", "unsafe"
+    _words = frozenset(_SMALL.split())
+    _marks = re.compile(r"([，、；：。])\1")
     message = "`{word}` stands here twice"
     _pattern = re.compile(
         r"\b(?P<word>the|and|of|to|is|are|in|for|with|on|at|by|an?|this|or|it|you|your|be|not|will|should"
@@ -210,7 +224,9 @@ class DoubledWord(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            for match in self._pattern.finditer(block.prose):
+            tokens = lowered(block.prose).split()
+            doubled = any(one == two and one in self._words for one, two in pairwise(tokens))
+            for match in self._pattern.finditer(block.prose) if doubled or self._marks.search(block.prose) else ():
                 word = match["word"] or match["mark"][0]
                 if match["word"] and (match["word"].isupper() or match["word"] == "A" or "en" not in block.languages):
                     continue
@@ -265,6 +281,7 @@ class LanguageConflict(Rule):
         r"|法语)(?:来)?(?:回答|回复|输出|作答|撰写))",
         re.IGNORECASE,
     )
+    _known = ("english", "chinese", "japanese", "french", "german", "spanish", "中文", "英文", "英语", "日", "法语")
     _names: ClassVar[dict[str, str]] = {
         "chinese": "中文",
         "english": "英文",
@@ -276,6 +293,9 @@ class LanguageConflict(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for prompt in doc.prompts:
             first: tuple[str, str, int] | None = None
+            whole = "".join(lowered(block.prose) for block in prompt)
+            if sum(name in whole for name in self._known) < 2:
+                continue
             for block in prompt:
                 for match in self._asks.finditer(block.prose):
                     name = match["en"] or match["zh"]
@@ -315,6 +335,9 @@ class TwoPersonas(Rule):
 
 class PlaceholderLeft(Rule):
     code, slug = "ZL317", "placeholder-left"
+    _starts = frozenset(("todo", "fixm", "tbd", "xxx", "lore", "fill", "comp"))
+    _bracket = re.compile(r"\[(?:insert|your|enter|paste|fill|add)")
+    _chinese = re.compile(r"[待此【][补填处请]")
     message = "`{found}` looks like a blank that nobody filled in"
     _pattern = re.compile(
         r"\b(?:TODO|FIXME|TBD|XXX)\b(?=\s*[:：]|\s*$)|\blorem ipsum\b"
@@ -324,7 +347,9 @@ class PlaceholderLeft(Rule):
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
+        low = doc.low
+        is_likely = self._bracket.search(low) or not self._starts.isdisjoint(words(low)) or self._chinese.search(low)
+        for block in doc.blocks if is_likely else ():
             for match in self._pattern.finditer(block.prose):
                 yield self.in_block(block, *match.span(), found=match[0])
 
@@ -339,7 +364,8 @@ class HardWordCap(Rule):
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for prompt in doc.prompts:
+        is_likely = "word" in words(doc.low) or "字" in doc.low
+        for prompt in doc.prompts if is_likely else ():
             is_agent = any(holds("agent", block.text) for block in prompt) or "tools" in doc.data
             for block in prompt if is_agent else ():
                 for match in self._pattern.finditer(block.prose):

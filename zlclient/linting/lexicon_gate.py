@@ -1,0 +1,161 @@
+"""What a text must hold for a pattern to match at all, so that most word lists are dismissed without a search.
+
+The patterns of the lexicons are simple: words, groups, optional pieces, classes, lookarounds. From each are taken the
+beginnings of words (or, in a language without spaces, the runs of characters) that every match contains. A pattern of
+which nothing is sure always counts as possible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# Words are told apart by their first four letters, so that an ending that varies does no harm.
+_WORD = re.compile(r"(?<=[^a-z])(?:[a-z]{4}|[a-z]{1,3}(?=[^a-z]))")
+_LETTERS = re.compile(r"[a-z]+")
+_OPTIONAL = ("?", "*", "{0")
+
+Keys = frozenset[str]
+Needs = tuple[Keys, ...]
+
+
+class _Piece(NamedTuple):
+    """A literal character, a group (its inner text), or something that matches unknown text (both empty)."""
+
+    literal: str
+    group: str
+    optional: bool
+
+
+def first_letters(low: str) -> frozenset[str]:
+    """What the keys of a spaced language are looked up in."""
+    return frozenset([word[:4] for word in _LETTERS.findall(low)])
+
+
+def needs(pattern: str, language: str) -> Needs:
+    """What every match of one pattern of a list holds: of each set, one of the keys. Empty where nothing is sure."""
+    found: list[Needs] = [tuple(_candidates(branch, language, left=True, right=True)) for branch in _split(pattern)]
+    return found[0] if len(found) == 1 else ()
+
+
+def is_possible(needed: Needs, low: str, language: str, words: frozenset[str]) -> bool:
+    """Whether a text in lower case, with its `first_letters`, may match."""
+    if language == "en":
+        return not any(keys.isdisjoint(words) for keys in needed)
+    return all(any(key in low for key in keys) for keys in needed)
+
+
+def _alternatives(pattern: str, language: str, *, left: bool, right: bool) -> Keys | None:
+    found: set[str] = set()
+    for branch in _split(pattern):
+        keys = _sequence(branch, language, left=left, right=right)
+        if keys is None:
+            return None
+        found |= keys
+    return frozenset(found)
+
+
+def _sequence(branch: str, language: str, *, left: bool, right: bool) -> Keys | None:
+    """The best of the candidates: the one with the longest words."""
+    candidates = _candidates(branch, language, left=left, right=right)
+    return max(candidates, key=lambda keys: min(map(len, keys)), default=None)
+
+
+def _candidates(branch: str, language: str, *, left: bool, right: bool) -> list[Keys]:
+    """The keys of one sequence: of its literal runs, and of its mandatory groups."""
+    pieces = list(_pieces(branch))
+    candidates: list[Keys] = []
+    run = " " if left else ""
+    for index, piece in enumerate(pieces):
+        if piece.literal and not piece.optional:
+            run += piece.literal
+            continue
+        candidates += _run_keys(run, language)
+        if piece.group and not piece.optional:
+            before = run.endswith(" ")
+            after = pieces[index + 1].literal == " " if index + 1 < len(pieces) else right
+            keys = _alternatives(piece.group, language, left=before, right=after)
+            candidates += [keys] if keys else []
+        # After an optional `very ` a word begins as surely as before it.
+        keeps = run.endswith(" ") and piece.optional and _ends_in_space(piece.group)
+        run = " " if keeps else ""
+    return candidates + _run_keys(run + " " if right else run, language)
+
+
+def _ends_in_space(group: str) -> bool:
+    return bool(group) and all(branch.endswith(" ") for branch in _split(group))
+
+
+def _run_keys(run: str, language: str) -> list[Keys]:
+    if language == "zh":
+        stripped = run.strip()
+        return [frozenset((stripped,))] if stripped else []
+    return [frozenset((word,)) for word in _WORD.findall(run)]
+
+
+def _split(pattern: str) -> Iterator[str]:
+    """The branches at the outermost level."""
+    depth, start, index = 0, 0, 0
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            index += 1
+        elif char == "[":
+            index = _class_end(pattern, index) - 1
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+        elif char == "|" and depth == 0:
+            yield pattern[start:index]
+            start = index + 1
+        index += 1
+    yield pattern[start:]
+
+
+def _pieces(branch: str) -> Iterator[_Piece]:
+    index = 0
+    while index < len(branch):
+        char = branch[index]
+        literal = group = ""
+        if char == "(":
+            end = _group_end(branch, index)
+            inner = branch[index + 1 : end - 1]
+            group = inner[2:] if inner.startswith("?:") else "" if inner.startswith("?") else inner
+        elif char == "[":
+            end = _class_end(branch, index)
+        elif char == "\\":
+            end = index + (6 if branch[index + 1] == "u" else 2)
+        else:
+            end = index + 1
+            literal = "" if char in ".^$" else char
+        rest = branch[end:]
+        quantifier = re.match(r"[?*+]|\{[\d,]*\}", rest)
+        if quantifier:
+            end += quantifier.end()
+        yield _Piece(literal, group, rest.startswith(_OPTIONAL))
+        if quantifier and not rest.startswith(_OPTIONAL):
+            yield _Piece("", "", True)
+        index = end
+
+
+def _class_end(pattern: str, index: int) -> int:
+    index += 2 if pattern[index + 1] in "^]" else 1
+    while pattern[index] != "]":
+        index += 2 if pattern[index] == "\\" else 1
+    return index + 1
+
+
+def _group_end(pattern: str, index: int) -> int:
+    depth = 0
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            index += 1
+        elif char == "[":
+            index = _class_end(pattern, index) - 1
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+            if depth == 0:
+                return index + 1
+        index += 1
+    return index
