@@ -103,6 +103,17 @@ def test_baseline_errors(tmp_path):
             read_baseline(tmp_path / "b.json")
 
 
+def open_fence(page):
+    fence = ""
+    for line in page.split("\n"):
+        marks = line[: len(line) - len(line.lstrip("`"))]
+        if fence and line == fence:
+            fence = ""
+        elif not fence and len(marks) >= 3:
+            fence = marks
+    return fence
+
+
 def test_pages():
     pages = render_pages()
     assert set(pages) == {f"{rule.code}.md" for rule in all_rules()} | {"index.md"}
@@ -112,8 +123,7 @@ def test_pages():
         for heading in ("What it does", "Why is this bad?", "Example", "Use instead", "Source"):
             assert f"## {heading}\n" in page
         assert ("## Fix safety\n" in page) == (rule.fix is not None)
-        fences = [line for line in page.split("\n") if line.startswith("````" if "````" in page else "```")]
-        assert len(fences) == 4
+        assert not open_fence(page), rule.code
         assert f"[{rule.code}]({rule.code}.md)" in pages["index.md"]
         # Hidden characters are shown on their pages, not shipped in them.
         assert all(char.isprintable() or char == "\n" for char in page), rule.code
