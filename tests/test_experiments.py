@@ -73,6 +73,15 @@ def test_a_failing_control_is_an_error(client, faulty):
     assert len(faulty.requests) == 2
 
 
+def test_a_failed_check_is_written_down_and_raised(client, faulty):
+    with pytest.raises(zlclient.CheckError):
+        client.chat("hi", experiment="bot", unit="u", arm="auto", format={"sentences": 9}, format_policy="raise")
+    with client.stream("hi", experiment="bot", unit="u", format={"sentences": 9}, format_policy="raise") as answer:
+        with pytest.raises(zlclient.CheckError):
+            assert answer.reply
+    assert len(faulty.requests) == 2
+
+
 def test_exposures_and_outcomes_reach_the_store(client, faulty, tmp_path):
     replies = [client.chat("hi", experiment="bot", unit=str(unit)) for unit in range(20)]
     for reply in replies:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from . import corridor
 from .checking.checks import again, check, left_of, settled, wants_another
-from .errors import RateLimited, SendError
+from .errors import CheckError, RateLimited, SendError
 from .providers import make_provider
 from .reply import Adjustment, Reply, joined
 from .request import Request
@@ -176,6 +176,10 @@ class _Base:
         self._log(reply)
         return reply
 
+    def _finish_stream(self, call: Call, request: Request) -> Reply:
+        """As `_finish`; what was read cannot be asked again, so "retry" records."""
+        return settled(self._finish(call, request), request, self.settings)
+
     def _log(self, reply: Reply) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
@@ -218,6 +222,9 @@ class _Base:
             if control is None:
                 raise
             reply = self._answer(control)
+        except CheckError as error:
+            trial.failed(error)
+            raise
         reply = trial.answered(reply)
         copy = trial.shadow_request()
         if copy is not None:
@@ -235,6 +242,9 @@ class _Base:
             if control is None:
                 raise
             reply = await self._aanswer(control)
+        except CheckError as error:
+            trial.failed(error)
+            raise
         reply = trial.answered(reply)
         copy = trial.shadow_request()
         if copy is not None:
@@ -320,7 +330,7 @@ class _Base:
 
             return open_over(self._reading(request), self._answer, self._open)
         opened = self._sender.send(self._plan(request), whole=False)
-        return opened, partial(self._finish, request=request)
+        return opened, partial(self._finish_stream, request=request)
 
     async def _aopen(self, request: Request) -> tuple[AsyncOpened, Callable[[Call], Reply]]:
         """As `_open`."""
@@ -329,7 +339,7 @@ class _Base:
 
             return await aopen_over(self._reading(request), self._aanswer, self._aopen)
         opened = await self._async_sender.send(self._plan(request), whole=False)
-        return opened, partial(self._finish, request=request)
+        return opened, partial(self._finish_stream, request=request)
 
     def outcome(self, reply: Reply | str, metric: str, value: bool | float) -> None:
         """Report what became of a reply of an experiment, any time later; the first report of a metric counts.

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from . import values
 from .errors import InputError
+from .values import OFF
 
 if TYPE_CHECKING:
     from .answering.jobs import Progress
@@ -33,7 +34,6 @@ SANITIZE_MODES = ("standard", "strict", "minimal", "naive", "off")
 PRESETS = ("precise", "balanced", "varied")
 MODES = ("answer", "summary", "extract")
 SEGMENT_ERROR_POLICIES = ("raise", "skip")
-OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,81 +219,25 @@ def _joined_system(blocks: list[Json]) -> str | tuple[Json, ...] | None:
     return "\n\n".join(block["text"] for block in blocks) or None
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise InputError(f"must be a non-empty string, not {value!r}", where=name)
-    return value
-
-
-def _word(*accepted: str) -> Callable[[str, Any], str]:
-    def check(name: str, value: Any) -> str:
-        if value not in accepted:
-            raise InputError(f"must be one of {', '.join(accepted)}, not {value!r}", where=name)
-        return value
-
-    return check
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"must be True or False, not {value!r}", where=name)
-    return value
-
-
-def _number(low: float, high: float, *, whole: bool = False, off: bool = False) -> Callable[[str, Any], Any]:
-    kind = "a whole number" if whole else "a number"
-
-    def check(name: str, value: Any) -> Any:
-        if off and value in (OFF, False):
-            return OFF
-        good = isinstance(value, int) if whole else isinstance(value, int | float)
-        if not good or isinstance(value, bool) or not math.isfinite(value) or not low <= value <= high:
-            bounds = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
-            or_off = ', or "off"' if off else ""
-            raise InputError(f"must be {kind} {bounds}{or_off}, not {value!r}", where=name)
-        return value
-
-    return check
-
-
-def _texts(name: str, value: Any) -> tuple[str, ...]:
-    items: Iterable[Any] = (value,) if isinstance(value, str) else value
-    if not isinstance(items, Sequence) or not all(isinstance(item, str) for item in cast("Sequence[Any]", items)):
-        raise InputError("must be a string or a list of strings", where=name)
-    return tuple(cast("Sequence[str]", items))
-
-
-def _mappings(name: str, value: Any) -> tuple[Json, ...]:
-    if not isinstance(value, Sequence) or not all(isinstance(item, Mapping) for item in cast("Sequence[Any]", value)):
-        raise InputError("must be a list of mappings", where=name)
-    return tuple(cast("Sequence[Json]", value))
-
-
-def _mapping(name: str, value: Any) -> Json:
-    if not isinstance(value, Mapping):
-        raise InputError("must be a mapping", where=name)
-    return cast("Json", value)
-
-
-def _model_class(name: str, value: Any) -> type:
+def _model_class(value: Any) -> type:
     if not isinstance(value, type) or not hasattr(value, "model_json_schema"):
-        raise InputError("must be a pydantic model class", where=name)
+        raise ValueError("must be a pydantic model class")
     return value
 
 
-def _as_is(_: str, value: Any) -> Any:
+def _as_is(value: Any) -> Any:
     return value
 
 
-def _format(name: str, value: Any) -> Any:
+def _format(value: Any) -> Any:
     from .checking.format import FormatSpec
 
     if isinstance(value, FormatSpec):
         return value
-    return FormatSpec(**{str(key): item for key, item in _mapping(name, value).items()})
+    return FormatSpec(**{str(key): item for key, item in values.mapping(value).items()})
 
 
-def _document(name: str, value: Any) -> Document:
+def _document(value: Any) -> Document:
     from .shaping.documents import Document
 
     if isinstance(value, Document):
@@ -302,68 +246,68 @@ def _document(name: str, value: Any) -> Document:
         try:
             return Document.from_path(value)
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", where=name) from None
+            raise InputError(f"cannot be read: {error.strerror}", where="document") from None
     if not isinstance(value, str):
-        raise InputError(f"must be a Document, a path or a text, not {type(value).__name__}", where=name)
+        raise ValueError("must be a Document, a path or a text")
     if _FILE_NAME.fullmatch(value):
-        raise InputError("is a file's name, not a text; give pathlib.Path(…) or Document.from_path(…)", where=name)
+        raise ValueError("is a file's name, not a text; give pathlib.Path(…) or Document.from_path(…)")
     return Document.from_text(value)
 
 
 _FILE_NAME = re.compile(r"\S{1,250}\.[A-Za-z]{2,5}")
 
 
-def _callable(name: str, value: Any) -> Any:
+def _callable(value: Any) -> Any:
     if not callable(value):
-        raise InputError("must be a function", where=name)
+        raise ValueError("must be a function")
     return value
 
 
-def _unit(name: str, value: Any) -> str:
+def _unit(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise InputError(f"must be a non-empty string or a whole number, not {value!r}", where=name)
+        raise ValueError("must be a non-empty string or a whole number")
     return str(value)
 
 
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+_CHECKS: dict[str, values.Check] = {
     "system": _as_is,
-    "model": _text,
-    "provider": _text,
-    "domain": _text,
-    "anchors": _texts,
-    "reinforce": _flag,
-    "sanitize": _word(*SANITIZE_MODES),
-    "max_tokens": _number(1, math.inf, whole=True),
-    "temperature": _number(0, 2),
-    "preset": _word(*PRESETS),
-    "effort": _text,
-    "tools": _mappings,
+    "model": values.text,
+    "provider": values.text,
+    "domain": values.text,
+    "anchors": values.texts,
+    "reinforce": values.flag,
+    "sanitize": values.one_of(*SANITIZE_MODES),
+    "max_tokens": values.number(1, whole=True),
+    "temperature": values.number(0, 2),
+    "preset": values.one_of(*PRESETS),
+    "effort": values.text,
+    "tools": values.mappings,
     "tool_choice": _as_is,
     "output": _model_class,
-    "stop": _texts,
-    "source": _text,
-    "fidelity": _word(*POLICIES),
+    "stop": values.texts,
+    "source": values.text,
+    "fidelity": values.one_of(*POLICIES),
     "format": _format,
-    "format_policy": _word(*POLICIES),
-    "timeout": _number(1e-3, math.inf, off=True),
-    "deadline": _number(1e-3, math.inf),
-    "retry": lambda name, value: 0 if value in (OFF, False) else _number(0, 10, whole=True)(name, value),
-    "retry_wait": _number(0, math.inf),
-    "fallback": _texts,
-    "on_rate_limit": _word(*RATE_LIMIT_POLICIES),
-    "strict": _flag,
+    "format_policy": values.one_of(*POLICIES),
+    "timeout": values.number(1e-3, off=OFF),
+    "deadline": values.number(1e-3),
+    "retry": values.number(0, 10, whole=True, off=0),
+    "retry_wait": values.number(0),
+    "fallback": values.texts,
+    "on_rate_limit": values.one_of(*RATE_LIMIT_POLICIES),
+    "strict": values.flag,
     "document": _document,
-    "mode": _word(*MODES),
-    "segment_tokens": _number(64, math.inf, whole=True),
-    "concurrency": _number(1, 1000, whole=True),
-    "on_segment_error": _word(*SEGMENT_ERROR_POLICIES),
+    "mode": values.one_of(*MODES),
+    "segment_tokens": values.number(64, whole=True),
+    "concurrency": values.number(1, 1000, whole=True),
+    "on_segment_error": values.one_of(*SEGMENT_ERROR_POLICIES),
     "progress": _callable,
-    "experiment": _text,
+    "experiment": values.text,
     "unit": _unit,
-    "attributes": _mapping,
-    "arm": _text,
-    "extra": _mapping,
-    "extra_headers": _mapping,
+    "attributes": values.mapping,
+    "arm": values.text,
+    "extra": values.mapping,
+    "extra_headers": values.mapping,
 }
 
 _WITH_DOCUMENT = ("mode", "segment_tokens", "concurrency", "on_segment_error", "progress")
@@ -376,4 +320,9 @@ def _check(name: str, value: Any) -> Any:
         near = difflib.get_close_matches(name, _CHECKS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; accepted are {', '.join(_CHECKS)}"
         raise InputError(f"unknown option{hint}", where=name)
-    return check(name, value)
+    try:
+        return check(value)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{error}, not {values.shown(value)}", where=name) from None

@@ -18,16 +18,16 @@ variables, arguments of Client(...). The two files are the nearest ones at or ab
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from .errors import ConfigError, InputError
+from . import values
+from .errors import ConfigError
 from .models import Catalogue, Model
-from .request import OFF, POLICIES, PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
+from .request import POLICIES, PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
 from .settings_sources import Origin, Source, environment_source, file_sources
 
 Kind = Literal["anthropic", "openai", "local"]
@@ -130,7 +130,7 @@ class Settings:
         env = os.environ if env is None else env
         given = Source("argument", {k: v for k, v in (arguments or {}).items() if v is not None}, Origin("argument"))
         sources = [*file_sources(Path(folder or ".")), environment_source(env, _SCALARS), given]
-        values: dict[str, Any] = {}
+        scalars: dict[str, Any] = {}
         tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
         origins: dict[str, Origin] = {}
         for source in sources:
@@ -139,15 +139,15 @@ class Settings:
                 if key in _TABLES:
                     _merge_table(tables[key], key, value, source, origins)
                 elif key in _SCALARS:
-                    values[key] = _checked(_SCALARS[key], key, value, origin)
+                    scalars[key] = _checked(_SCALARS[key], key, value, origin)
                     origins[key] = origin
                 elif key not in _ELSEWHERE:
                     raise _unknown(key, origin, [*_SCALARS, *_TABLES])
-        return cls._assemble(values, tables, origins, env)
+        return cls._assemble(scalars, tables, origins, env)
 
     @classmethod
     def _assemble(
-        cls, values: dict[str, Any], tables: dict[str, dict[str, Any]], origins: dict[str, Origin], env: Any
+        cls, scalars: dict[str, Any], tables: dict[str, dict[str, Any]], origins: dict[str, Origin], env: Any
     ) -> Settings:
         providers = {provider.name: provider for provider in BUILT_IN_PROVIDERS}
         catalogue = Catalogue.bundled()
@@ -169,7 +169,7 @@ class Settings:
             catalogue = _placed(origins, f"models.{name}", catalogue.with_model, provider, model, accepts)
         routes = {name: _route(name, entry, providers, origins) for name, entry in tables["routes"].items()}
         settings = cls(
-            **values,
+            **scalars,
             providers=providers,
             routes=routes,
             domains=tables["domains"],
@@ -228,120 +228,57 @@ class Settings:
         return rows
 
 
-def _one_of(*accepted: str) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if value not in accepted:
-            raise ValueError(f"must be one of {', '.join(accepted)}")
-        return value
-
-    return check
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be a non-empty string")
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or not all(isinstance(i, str) and i for i in cast("list[Any]", items)):
-        raise ValueError("must be a list of strings")
-    return tuple(item.strip() for item in cast("list[str]", items))
-
-
-def _texts_by_name(value: Any) -> Mapping[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(v, str) for v in cast("Mapping[str, Any]", value).values()):
-        raise ValueError("must be a table of strings")
-    return dict(cast("Mapping[str, str]", value))
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError("must be a table")
-    return cast("Mapping[str, Any]", value)
-
-
-def _flag(value: Any) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise ValueError("must be true or false")
-
-
-def _number(low: float, high: float = math.inf, *, whole: bool = False, off: Any = None) -> Callable[[Any], Any]:
-    bounds = f"from {low:g} to {high:g}" if high < math.inf else f"of at least {low:g}"
-    wanted = f"must be {'a whole' if whole else 'a'} number {bounds}" + (', or "off"' if off is not None else "")
-
-    def check(value: Any) -> Any:
-        if off is not None and (value is False or value == OFF):
-            return off
-        try:
-            number = (int if whole else float)(value)
-        except (TypeError, ValueError):
-            raise ValueError(wanted) from None
-        if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
-            raise ValueError(wanted)
-        if whole and isinstance(value, float) and value != number:
-            raise ValueError(wanted)
-        return number
-
-    return check
-
-
-_SCALARS: dict[str, Callable[[Any], Any]] = {
-    "model": _text,
-    "provider": _text,
-    "domain": _text,
-    "anchors": _texts,
-    "reinforce": _flag,
-    "density_threshold": _number(0, 1),
-    "sanitize": _one_of(*SANITIZE_MODES),
-    "max_tokens": _number(1, whole=True),
-    "preset": _one_of(*PRESETS),
-    "effort": _text,
-    "timeout": _number(1e-3, off=OFF),
-    "deadline": _number(1e-3),
-    "retry": _number(0, 10, whole=True, off=0),
-    "retry_wait": _number(0),
-    "fallback": _texts,
-    "on_rate_limit": _one_of(*RATE_LIMIT_POLICIES),
-    "strict": _flag,
-    "fidelity": _one_of(*POLICIES),
-    "format_policy": _one_of(*POLICIES),
-    "log_content": _flag,
-    "store": _text,
+_SCALARS: dict[str, values.Check] = {
+    "model": values.text,
+    "provider": values.text,
+    "domain": values.text,
+    "anchors": values.texts,
+    "reinforce": values.flag,
+    "density_threshold": values.number(0, 1),
+    "sanitize": values.one_of(*SANITIZE_MODES),
+    "max_tokens": values.number(1, whole=True),
+    "preset": values.one_of(*PRESETS),
+    "effort": values.text,
+    "timeout": values.number(1e-3, off=values.OFF),
+    "deadline": values.number(1e-3),
+    "retry": values.number(0, 10, whole=True, off=0),
+    "retry_wait": values.number(0),
+    "fallback": values.texts,
+    "on_rate_limit": values.one_of(*RATE_LIMIT_POLICIES),
+    "strict": values.flag,
+    "fidelity": values.one_of(*POLICIES),
+    "format_policy": values.one_of(*POLICIES),
+    "log_content": values.flag,
+    "store": values.text,
 }
 _TABLES = ("providers", "routes", "domains", "models", "rollouts")
 _ELSEWHERE = ("lint",)  # sections other rooms read from the same files
 
-_PROVIDER_KEYS: dict[str, Callable[[Any], Any]] = {
-    "kind": _one_of(*KINDS),
-    "base_url": _text,
-    "key_env": _text,
-    "version": _text,
-    "max_tokens_param": _one_of("max_tokens", "max_completion_tokens"),
-    "max_connections": _number(1, whole=True),
-    "headers": _texts_by_name,
-    "accepts": _table,
+_PROVIDER_KEYS: dict[str, values.Check] = {
+    "kind": values.one_of(*KINDS),
+    "base_url": values.text,
+    "key_env": values.text,
+    "version": values.text,
+    "max_tokens_param": values.one_of("max_tokens", "max_completion_tokens"),
+    "max_connections": values.number(1, whole=True),
+    "headers": values.mapping_of_texts,
+    "accepts": values.mapping,
 }
-_ROUTE_KEYS: dict[str, Callable[[Any], Any]] = {
-    "model": _text,
-    "version": _text,
-    "preset": _one_of(*PRESETS),
-    "effort": _text,
-    "max_tokens": _number(1, whole=True),
-    "anchors": _texts,
+_ROUTE_KEYS: dict[str, values.Check] = {
+    "model": values.text,
+    "version": values.text,
+    "preset": values.one_of(*PRESETS),
+    "effort": values.text,
+    "max_tokens": values.number(1, whole=True),
+    "anchors": values.texts,
 }
 _CATALOGUE_BASES: dict[str, str] = {"anthropic": "anthropic", "openai": "compatible", "local": "local"}
 _BASE_URLS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 
 
-def _checked(check: Callable[[Any], Any], key: str, value: Any, origin: Origin) -> Any:
+def _checked(check: values.Check, key: str, value: Any, origin: Origin) -> Any:
     try:
-        return check(value)
+        return (values.from_text(check) if origin.variable else check)(value)
     except ValueError as error:
         raise ConfigError(
             str(error), key=origin.variable or key, value=value, file=origin.file, line=origin.line
@@ -358,12 +295,12 @@ def _unknown(key: str, origin: Origin, accepted: list[str]) -> ConfigError:
 
 def _merge_table(table: dict[str, Any], name: str, value: Any, source: Source, origins: dict[str, Origin]) -> None:
     """Merge entries key by key, so that a stronger source may override one key of a weaker one's entry."""
-    entries = _checked(_table, name, value, source.origin_of(name))
+    entries = _checked(values.mapping, name, value, source.origin_of(name))
     for entry_name, entry in cast("Mapping[str, Any]", entries).items():
         path = f"{name}.{entry_name}"
         if isinstance(entry, str) and name == "routes":
             entry = {"model": entry}  # noqa: PLW2901 - the short form of a route
-        checked = _checked(_table, path, entry, source.origin_of(path))
+        checked = _checked(values.mapping, path, entry, source.origin_of(path))
         table[entry_name] = {**table.get(entry_name, {}), **checked}
         origins[path] = source.origin_of(path)
         for key in cast("Mapping[str, Any]", checked):
@@ -430,10 +367,3 @@ def _placed(
     except ConfigError as error:
         origin = origins.get(path, Origin("argument"))
         raise ConfigError(error.args[0], file=origin.file, line=origin.line) from None
-
-
-def reject_unknown(options: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
-    """Raise InputError for the first option that is not accepted."""
-    for name in options:
-        if name not in accepted:
-            raise InputError(f"unknown option; accepted are {', '.join(accepted)}", where=name)

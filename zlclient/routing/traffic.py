@@ -13,7 +13,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import InputError
+from ..errors import CheckError, InputError, SendError
 from ..reply import Adjustment, Reply
 from .configured import configure, rollouts_of
 from .experiments import PER_REQUEST
@@ -22,7 +22,6 @@ from .router import Router
 from .shadow import compare_answers
 
 if TYPE_CHECKING:
-    from ..errors import SendError
     from ..request import Request
     from ..settings import Settings
     from .experiments import Decision
@@ -91,7 +90,7 @@ class Trial:
     ) -> None:
         self._router, self.decision, self._asked = router, decision, request
         self._request_id, self._log_content = request_id, log_content
-        self._error: SendError | None = None
+        self._error: SendError | CheckError | None = None
         self.request = replace(request, experiment=None, model=decision.arm, provider=None)
 
     def control_request(self, error: SendError) -> Request | None:
@@ -116,13 +115,14 @@ class Trial:
             arm = self._router.control(decision.experiment)
             reason = f"{decision.arm} failed: {type(error).__name__}"
             notes.append(Adjustment("route", "control", decision.arm, arm, reason))
-            reply = replace(reply, attempts=(*error.attempts, *reply.attempts))
+            if isinstance(error, SendError):
+                reply = replace(reply, attempts=(*error.attempts, *reply.attempts))
         reply = replace(reply, arm=arm, experiment=decision.experiment, adjustments=(*reply.adjustments, *notes))
         self._record(reply.id, reply, answered_by=arm if error is not None else None)
         return reply
 
-    def failed(self, error: SendError) -> None:
-        """An answer under way broke off; there is nothing left to fall back to."""
+    def failed(self, error: SendError | CheckError) -> None:
+        """An answer broke off or failed its check; there is nothing left to fall back to."""
         self._error = error
         self._record(self._request_id, None)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..prepared import Bounds, Tuned
 from ..reply import Adjustment
-from ..request import OFF
 from ..settings import PRESET_TEMPERATURES
+from ..values import OFF
 from .anchors import add_snippets, anchor_density, system_text
 from .domains import language_of
 from .schema import SCHEMA_INSTRUCTION, strict_schema
