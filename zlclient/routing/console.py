@@ -15,13 +15,14 @@ from hmac import compare_digest
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from ..errors import InputError, ZlclientError
 from .judge import Judge, change_state
 from .report.page import page, render_main
-from .report.summary import summarise
+from .report.summary import Reporter
 from .rollouts import Rollout
 from .state import Action, possible_actions
 from .stores import Store
@@ -48,6 +49,8 @@ class Console(ThreadingHTTPServer):
     ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.rollouts, self.store, self.by, self.every, self.clock = rollouts, store, by, every, clock
+        self._reporters = {name: Reporter(rollout, store) for name, rollout in rollouts.items()}
+        self._turn = Lock()
         self.token = secrets.token_urlsafe(24)
         self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
 
@@ -59,7 +62,8 @@ class Console(ThreadingHTTPServer):
     def main_of(self, name: str) -> str:
         """The inside of a rollout's page, its buttons first."""
         rollout = self.rollouts[name]
-        summary = summarise(rollout, self.store, self.clock())
+        with self._turn:
+            summary = self._reporters[name].summarise(self.clock())
         actions = (
             [a for a in possible_actions(summary.state) if a != "advance" or rollout.stages] if summary.state else []
         )

@@ -1,7 +1,7 @@
 """The metrics a gate can watch, by name.
 
 error_rate              share of requests that the arm itself ended in an error; a fallback does not heal it
-error_rate.TYPE         the same for one type of error, such as error_rate.RateLimited
+error_rate.TYPE         the same for one type of error; in TOML quoted: "error_rate.RateLimited" = "< 0.1%"
 empty_rate              share of requests that ended as a complete answer without content
 ttft_pNN  tpot_pNN  latency_pNN  cost_pNN    quantiles over successes; NN may have decimals, as in p99.9
 ttft_mean tpot_mean latency_mean cost_mean   means over successes

@@ -6,9 +6,8 @@ A rollout does not need them, for its ranges only grow. The keys are GrowthBook'
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
-from threading import Lock
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -29,23 +28,25 @@ class StickyBuckets(Protocol):
 
 
 class MemoryBuckets:
-    """Sticky buckets of this process, the least recently written dropped beyond `bound` units."""
+    """Sticky buckets of this process; beyond `bound` units the one that came first is forgotten.
+
+    Without a lock, which a forked child could inherit locked: every step is one operation on a dictionary.
+    """
 
     def __init__(self, bound: int = 100_000) -> None:
-        self._documents: OrderedDict[str, dict[str, str]] = OrderedDict()
-        self._bound, self._lock = bound, Lock()
+        self._documents: dict[str, dict[str, str]] = {}
+        self._bound = bound
 
     def get(self, key: str) -> Mapping[str, str]:
         """The assignments of one unit."""
         return self._documents.get(key, {})
 
     def put(self, key: str, name: str, arm: str) -> None:
-        """Add one assignment; readers keep the mapping they hold."""
-        with self._lock:
-            self._documents[key] = {**self._documents.get(key, {}), name: arm}
-            self._documents.move_to_end(key)
-            if len(self._documents) > self._bound:
-                self._documents.popitem(last=False)
+        """Add one assignment."""
+        self._documents.setdefault(key, {})[name] = arm
+        if len(self._documents) > self._bound:
+            with suppress(StopIteration, RuntimeError):  # another thread was quicker
+                self._documents.pop(next(iter(self._documents)), None)
 
 
 def stored_arm(

@@ -7,7 +7,7 @@ never pooled, because a mix that changes over time can turn a comparison around 
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,7 +70,7 @@ class Tally:
     def __init__(self, rollout: Rollout, since: int = 0) -> None:
         self.rollout, self.since = rollout, since
         self.arms = {arm: ArmTally() for arm in rollout.experiment.arms}
-        self.shadows: list[dict[str, Any]] = []
+        self.shadows: deque[dict[str, Any]] = deque(maxlen=_SHADOWS)
         metrics = [gate.metric for gate in rollout.gates]
         self._outcomes = {metric.outcome for metric in metrics if metric.outcome} | set(rollout.outcomes)
         self._sources = sorted({metric.source for metric in metrics if not metric.outcome} | set(MEASURES))
@@ -94,7 +94,7 @@ class Tally:
                     self._labels[fields["metric"]][fields["reply_id"]] = (fields["value"], fields["at"])
             elif fields["epoch"] >= self.since and fields["arm"] in self.arms:
                 if record.kind == "shadow":
-                    self.shadows = [*self.shadows[1 - _SHADOWS :], fields]
+                    self.shadows.append(fields | {"reply_id": record.key})
                 else:
                     self.arms[fields["arm"]].add(fields, record.key, self._sources, bool(self._outcomes))
 

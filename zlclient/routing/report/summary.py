@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite, sqrt
 from statistics import median
@@ -76,29 +76,41 @@ class Summary:
     history: list[Event]
 
 
+class Reporter:
+    """Summarises one rollout again and again, each time reading only what is new; one thread at a time."""
+
+    def __init__(self, rollout: Rollout, store: Store) -> None:
+        self._rollout, self._store = rollout, store
+        self._judge, self._whole = Judge(rollout, store), Tally(rollout)
+
+    def summarise(self, now: float) -> Summary:
+        """Comparisons are of the present stage, the course over time of all stages."""
+        rollout, whole = self._rollout, self._whole
+        state, tally, verdict = self._judge.look(now)
+        whole.read(self._store)
+        width = _bin_width(whole)
+        return Summary(
+            name=rollout.name,
+            now=now,
+            rollout=rollout,
+            state=state,
+            verdict=verdict,
+            arms=[_arm(arm, found) for arm, found in tally.arms.items()],
+            curves={
+                measure: curves
+                for measure in MEASURES
+                if (curves := {arm: _curve(t.values[measure]) for arm, t in tally.arms.items() if t.values[measure]})
+            },
+            bins={arm: _bins(found, width) for arm, found in whole.arms.items()},
+            bin_width=width,
+            shadow=_shadow(whole.shadows),
+            history=self._store.history(rollout.name),
+        )
+
+
 def summarise(rollout: Rollout, store: Store, now: float) -> Summary:
-    """Read everything about `rollout`. Comparisons are of the present stage, the course over time of all stages."""
-    state, tally, verdict = Judge(rollout, store).look(now)
-    whole = Tally(rollout)
-    whole.read(store)
-    width = _bin_width(whole)
-    return Summary(
-        name=rollout.name,
-        now=now,
-        rollout=rollout,
-        state=state,
-        verdict=verdict,
-        arms=[_arm(arm, found) for arm, found in tally.arms.items()],
-        curves={
-            measure: curves
-            for measure in MEASURES
-            if (curves := {arm: _curve(t.values[measure]) for arm, t in tally.arms.items() if t.values[measure]})
-        },
-        bins={arm: _bins(found, width) for arm, found in whole.arms.items()},
-        bin_width=width,
-        shadow=_shadow(whole.shadows),
-        history=store.history(rollout.name),
-    )
+    """Everything about `rollout`, read once."""
+    return Reporter(rollout, store).summarise(now)
 
 
 def as_json(summary: Summary) -> dict[str, Any]:
@@ -190,7 +202,7 @@ def _wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def _shadow(copies: Sequence[dict[str, Any]]) -> ShadowSummary | None:
+def _shadow(copies: Collection[dict[str, Any]]) -> ShadowSummary | None:
     if not copies:
         return None
     checks: dict[str, list[int]] = {}
@@ -208,13 +220,13 @@ def _shadow(copies: Sequence[dict[str, Any]]) -> ShadowSummary | None:
     )
 
 
-def _examples(copies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _examples(copies: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
     """The most different pairs of answers, where their texts were recorded."""
     texts = [copy for copy in copies if "control_text" in copy and "treatment_text" in copy]
     texts.sort(key=lambda copy: copy.get("similarity", 1.0))
     return [
         {
-            "reply_id": copy.get("reply_id", ""),
+            "reply_id": copy["reply_id"],
             "similarity": copy.get("similarity"),
             "control": copy["control_text"][:EXAMPLE_CHARS],
             "treatment": copy["treatment_text"][:EXAMPLE_CHARS],
