@@ -8,7 +8,7 @@ import pytest
 
 import zlclient
 
-HEAVY = ("anthropic", "openai", "httpx2", "httpcore2", "numpy", "jinja2", "yaml", "starlette", "uvicorn", "pydantic")
+HEAVY = ("anthropic", "openai", "httpx2", "httpcore2", "numpy", "jinja2", "yaml", "uvicorn", "pydantic", "sqlalchemy")
 
 
 def modules_after(code: str) -> set[str]:

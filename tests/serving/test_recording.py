@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zlclient.errors import ConfigError
+from zlclient.serving.build import build_server
 from zlclient.serving.recording import (
     CassetteWriter,
     ExchangeRecorder,
@@ -170,3 +171,17 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, line: bytes):
 def test_a_cassette_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"none\.jsonl"):
         load_cassette(tmp_path / "none.jsonl")
+
+
+def test_a_replay_is_told_what_was_removed_by_wish(tmp_path):
+    """`record --redact` and `serve --redact` with the same pattern meet; without it the request finds no recording."""
+    cassette = tmp_path / "c.jsonl"
+    body = b'{"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "order 4711"}]}'
+    headers = {"x-api-key": "k", "anthropic-version": "2026-10-21", "content-type": "application/json"}
+    request = WireRequest("POST", "/v1/messages", headers, body)
+    recorder = ExchangeRecorder(request, Redaction(patterns=[r"order \d+"]))
+    recorder.head(200, {"content-type": "application/json"})
+    recorder.data(b'{"type": "message", "content": [{"type": "text", "text": "recorded"}]}')
+    CassetteWriter(cassette).append(recorder.end())
+    told = build_server(replay=cassette, redact=[r"order \d+"]).handle(request)
+    assert b"recorded" in b"".join(piece for piece in told.pieces() if isinstance(piece, bytes))

@@ -23,6 +23,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--scenario", metavar="FILE", help="answer from this file of scenarios")
     parser.add_argument("--replay", metavar="FILE", help="answer from this cassette of `zlclient record`")
     parser.add_argument(
+        "--redact", action="append", default=[], metavar="REGEX", help="what `zlclient record --redact` removed"
+    )
+    parser.add_argument(
         "--model", action="append", default=[], metavar="ID", help="a further model id to accept; may be repeated"
     )
     parser.add_argument(
@@ -41,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     server = build_server(
         scenario=args.scenario,
         replay=args.replay,
+        redact=args.redact,
         strict=args.strict,
         require_key=not args.no_key,
         models=args.model,

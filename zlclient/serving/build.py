@@ -19,6 +19,7 @@ def build_server(
     responders: Sequence[Responder] = (),
     scenario: str | os.PathLike[str] | None = None,
     replay: str | os.PathLike[str] | None = None,
+    redact: Sequence[str] = (),
     strict: bool = False,
     require_key: bool = True,
     models: Iterable[str] = (),
@@ -31,6 +32,7 @@ def build_server(
         responders: asked first, in order.
         scenario: a file of scenarios, asked after `responders`.
         replay: a cassette; what it recorded is answered from it, before any responder.
+        redact: the patterns that were removed when the cassette was recorded, so that requests still match it.
         strict: a request that none of these answers is an error, and only listed models are known.
         require_key: a request without a key is answered with 401.
         models: further model ids to accept.
@@ -48,9 +50,11 @@ def build_server(
         responders = (*responders, ScenarioResponder(load_scenarios(scenario)))
     if replay is not None:
         from .recording import load_cassette
+        from .redaction import Redaction
         from .responders.replay import Replay
 
-        interceptors.append(Replay(load_cassette(replay), strict=strict and not responders))
+        redaction = Redaction(patterns=redact)
+        interceptors.append(Replay(load_cassette(replay), strict=strict and not responders, redaction=redaction))
     return LocalServer(
         (*responders, *(() if strict else default_responders())),
         strict=strict,

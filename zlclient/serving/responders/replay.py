@@ -41,9 +41,10 @@ class Replay:
         *,
         strict: bool = False,
         timing: bool = True,
+        redaction: Redaction | None = None,
     ) -> None:
         self._strict, self._timing = strict, timing
-        self._redaction = Redaction()
+        self._redaction = redaction or Redaction()
         self._lock = threading.Lock()
         self._exchanges = tuple(exchanges)
         self._left: dict[str, deque[Recorded]] = defaultdict(deque)
