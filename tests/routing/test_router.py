@@ -306,6 +306,16 @@ def test_shadow_copies_stay_within_the_shared_budget():
     assert stepped().shadow_arm(control, "req-1") is None
 
 
+def test_an_arm_behind_an_open_breaker_gets_no_copies():
+    router = stepped(shadow={"share": 1.0, "budget": 1.0}, **TRIPPY)
+    unit = unit_of(router, "auto")
+    for i in range(5):
+        router.record(router.assign("bot", unit=unit), f"r{i}", error_type="Timeout")
+    decision = router.assign("bot", unit=unit)
+    assert decision.arm == "legacy"
+    assert router.shadow_arm(decision, "req") is None
+
+
 def test_copies_under_way_hold_their_reserve_back():
     router = stepped(shadow={"share": 1.0, "budget": 0.1, "reserve": 0.05})
     control = router.assign("bot", unit=unit_of(router, "legacy"))

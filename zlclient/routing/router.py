@@ -183,7 +183,8 @@ class Router:
         """The treatment to send a copy of this request to, or None. Every arm given wants one `record_shadow`."""
         budget = self._budgets.get(decision.experiment)
         state = self._states.get(decision.experiment)
-        if budget is None or decision.variation or not state or not state.live:
+        answered_by_plan = decision.variation == 0 and decision.reason != "breaker_open"
+        if budget is None or not answered_by_plan or not state or not state.live:
             return None
         return self.rollouts[decision.experiment].treatments[0] if budget.take(request_id) else None
 
