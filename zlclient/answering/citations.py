@@ -6,14 +6,12 @@ meaning: a claim that swaps who does what to whom has the same words.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ..checking.fidelity import check_fidelity
-from ..checking.numerals import ARABIC, CHINESE, parse
 from ..checking.sentences import sentences
+from .places import places
 from .support import ENOUGH, Source, Span, denials
 from .wording import states_nothing
 
@@ -85,23 +83,9 @@ def _read_as(span: Span, text: str) -> str:
 
 def _missing(statement: str, span: str) -> tuple[str, ...]:
     """The numbers, dates, names and numbered places (第十二条) of `statement` that `span` lacks, in order."""
-    places = list(_PLACE.finditer(statement))
-    told = {_place(match) for match in _PLACE.finditer(span)}
-    lacking = [
-        (match.start(), match[0]) for match in places if match["kind"] in _NUMBERED and _place(match) not in told
-    ]
+    named, told = places(statement), {place.key for place in places(span)}
+    lacking = [(place.start, place.text) for place in named if place.numbered and place.key not in told]
     for fact in check_fidelity(statement, span).facts:
-        if fact.verdict != "present" and not any(match.start() <= fact.start < match.end() for match in places):
+        if fact.verdict != "present" and not any(place.start <= fact.start < place.end for place in named):
             lacking.append((fact.start, fact.text))
     return tuple(text for _, text in sorted(lacking))
-
-
-# A place in a law is compared as such: 第二条 is not there because 第二章 is. Paragraphs and items (款, 项) carry no number
-# in a law's text, so which one is meant cannot be checked.
-_PLACE = re.compile(rf"第[ ]?(?P<number>{ARABIC}|{CHINESE})[ ]?(?P<kind>分编|[编章节条款项])")
-_NUMBERED = ("编", "分编", "章", "节", "条")
-
-
-def _place(match: re.Match[str]) -> tuple[Decimal | str, str]:
-    number = parse(match["number"])
-    return (match["number"] if number is None else number.value), match["kind"]

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from ..checking.sentences import sentences
 from ..checking.text import fold, lower
 from ..shaping.outline import Node
+from .places import PLACE
 
 ENOUGH = 0.45
 """The score from which shared words count as support; see tests/benchmarks/citations.py for what it lets through."""
@@ -46,11 +47,11 @@ def plain(text: str) -> str:
 
 
 def terms(text: str) -> set[str]:
-    """The terms of plain `text`; numbers are none, as the fidelity check compares those by value."""
+    """The terms of plain `text`; numbers and numbered places are none, as those are compared by value."""
     found = _words(text)
-    for run in _HAN.findall(text):
+    for run in _HAN.findall(PLACE.sub(" ", text)):
         found.update(map(add, run, run[1:]) if len(run) > 1 else run)
-    return found
+    return found - _lexicon().stop
 
 
 def numerals(text: str) -> set[str]:
@@ -59,7 +60,8 @@ def numerals(text: str) -> set[str]:
 
 
 def _words(text: str) -> set[str]:
-    return {_stem(word) for word in _LATIN.findall(text) if word not in _lexicon().stop}
+    stop = _lexicon().stop
+    return {_stem(word) for word in _LATIN.findall(text) if word not in stop}
 
 
 def _stem(word: str) -> str:
@@ -206,7 +208,7 @@ def _lexicon() -> _Lexicon:
     words = sorted((word for group in chinese for word in group), key=len, reverse=True)
     latin = "|".join(word for group in english for word in group if word.isalpha())
     return _Lexicon(
-        stop=frozenset(data["stop_en"].split()),
+        stop=frozenset([*data["stop_en"].split(), *data["stop_zh"].split()]),
         denial=re.compile(rf"{'|'.join(words)}|不[\u3400-\u9fff]|\b(?:{latin})\b|n['’]t\b"),
         groups={word: group[0] for group in (*chinese, *english) for word in group},
     )
