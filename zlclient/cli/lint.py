@@ -47,6 +47,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--update-baseline", action="store_true", help="write the findings of now to --baseline")
     parser.add_argument("--watch", action="store_true", help="lint again whenever a file changes")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--no-cache", action="store_true", help="lint every file, whatever is remembered")
     parser.add_argument("--explain", metavar="RULE", help="show a rule's page")
     parser.add_argument("--list-rules", action="store_true", help="list all rules")
     parser.set_defaults(run=run)
@@ -77,7 +78,7 @@ def _run(args: argparse.Namespace) -> int:
         raise ConfigError("needs --baseline FILE", key="--update-baseline")
     from zlclient.linting.running import Linter
 
-    linter = Linter(_options(args), jobs=args.jobs)
+    linter = Linter(_options(args), jobs=args.jobs, cache_folder=None if args.no_cache else Path.cwd())
     if args.watch:
         return _watch(args, linter)
     files = linter.files(args.paths)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .discovery import find_files
-from .engine import FileReport, lint_file
+from .cache import LintCache
+from .engine import UNREADABLE, FileReport, lint_file
 from .fixing import fix_text
 from .lint_settings import LintSettings, load_settings
 
@@ -19,10 +20,14 @@ _POOL_FROM = 150
 
 @dataclass
 class Linter:
-    """Lints paths with the settings of each file's folder; `options` (of the command line) win over them."""
+    """Lints paths with the settings of each file's folder; `options` (of the command line) win over them.
+
+    `cache_folder` is where findings of large runs are remembered; None remembers nothing.
+    """
 
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     jobs: int = 0
+    cache_folder: Path | None = None
     _settings: dict[Path, LintSettings] = field(default_factory=dict[Path, LintSettings], repr=False)
 
     def settings_for(self, path: Path) -> LintSettings:
@@ -40,10 +45,35 @@ class Linter:
     def reports(self, files: list[Path]) -> list[FileReport]:
         """A report for each file, in order."""
         pairs = [(str(file), self.settings_for(file)) for file in files]
+        if self.cache_folder is None or len(pairs) < _POOL_FROM:
+            return self._lint(pairs)
+        return self._lint_with_cache(pairs, LintCache(self.cache_folder))
+
+    def _lint(self, pairs: list[tuple[str, LintSettings]]) -> list[FileReport]:
         jobs = self.jobs or min(os.cpu_count() or 1, 8)
         if jobs < 2 or len(pairs) < _POOL_FROM or not hasattr(os, "fork"):
             return [lint_file(name, settings) for name, settings in pairs]
         return _in_pool(pairs, jobs)
+
+    def _lint_with_cache(self, pairs: list[tuple[str, LintSettings]], cache: LintCache) -> list[FileReport]:
+        reports: dict[str, FileReport] = {}
+        keys: dict[str, str] = {}
+        for name, settings in pairs:
+            try:
+                data = Path(name).read_bytes()
+            except OSError:
+                continue
+            keys[name] = cache.key(data, name, settings)
+            known = cache.get(name, keys[name])
+            if known is not None:
+                text = None if any(item.code in UNREADABLE for item in known) else data.decode("utf-8")
+                reports[name] = FileReport(name, known, text)
+        for report in self._lint([pair for pair in pairs if pair[0] not in reports]):
+            reports[report.path] = report
+            if report.path in keys:
+                cache.put(report.path, keys[report.path], report.diagnostics)
+        cache.save()
+        return [reports[name] for name, _ in pairs]
 
     def fix(self, files: Iterable[Path], *, unsafe: bool) -> int:
         """Fix files in place; how many fixes were made. Files that cannot be read are left alone."""
