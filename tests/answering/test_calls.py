@@ -338,6 +338,20 @@ class TestOverSockets:
         assert reply.citations[0].supported
         assert clock.slept == [3.0, 3.0]
 
+    @pytest.mark.parametrize("policy", ["shorten", "split"])
+    def test_after_a_429_a_request_over_a_document_waits(self, faulty, document, clock, policy):
+        turns = [
+            {"role": "user", "content": "First?"},
+            {"role": "assistant", "content": "Yes."},
+            {"role": "user", "content": "Second, please. " * 60},
+        ]
+        faulty.script({"status": 429, "headers": {"retry-after": "1"}})
+        with Client(clock=clock, on_rate_limit=policy) as client:
+            reply = client.chat(turns, document=document)
+        assert clock.slept == [1.0]
+        assert faulty.requests[0].raw == faulty.requests[1].raw
+        assert [note.before for note in reply.adjustments if note.rule == "on_rate_limit"] == [policy]
+
     async def test_an_async_client_on_its_own_loop(self, faulty, document):
         async with AsyncClient() as client:
             reply = await client.chat(QUESTION, document=document, **PARTS)

@@ -112,6 +112,7 @@ class TestPlaces:
 
     def test_a_lead_in_is_no_statement(self):
         assert [c.statement for c in cited("规定如下：\n- 租赁期限为三年。", LAW)] == ["租赁期限为三年。"]
+        assert [c.supported for c in cited("第三条 租赁期限为三年：", LAW)] == [True]
 
     @pytest.mark.parametrize(
         ("told", "supported"),

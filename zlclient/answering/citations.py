@@ -45,16 +45,17 @@ class Citation:
 def cite(answer: str, document: Document, coverage: Coverage, question: str = "") -> tuple[Citation, ...]:
     """A citation for each statement of `answer`, in order, from what was read of `document`.
 
-    Sentences that lead in ("As follows:") are no statements, nor is an answer that the document states nothing.
+    A sentence that leads in to others ("As follows:") is no statement, nor is "the text does not state this".
     """
     if states_nothing(answer):
         return ()
-    places = [(start, end) for start, end in sentences(answer) if answer[end - 1] not in ":："]
-    statements = [answer[start:end] for start, end in places]
+    found = sentences(answer)
+    spans = [(start, end) for start, end in found if answer[end - 1] not in ":：" or end == found[-1][1]]
+    statements = [answer[start:end] for start, end in spans]
     source = Source(document.source, coverage.spans(), document.outline(), statements, question)
     return tuple(
-        _citation(statement, place, source, document.source, coverage)
-        for statement, place in zip(statements, places, strict=True)
+        _citation(statement, span, source, document.source, coverage)
+        for statement, span in zip(statements, spans, strict=True)
     )
 
 

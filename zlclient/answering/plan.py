@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ..errors import InputError
@@ -12,7 +12,6 @@ from ..shaping.domains import language_of
 from ..shaping.tune import texts_of
 from . import requests
 from .reducing import LEAST_ROOM, cost
-from .wording import not_stated
 
 if TYPE_CHECKING:
     from ..prepared import Prepared
@@ -73,8 +72,9 @@ def make_plan(request: Request, question: Prepared) -> Plan:
             f" {model.context:,} tokens of {model.id}",
             where="max_tokens",
         )
+    request, notes = _waiting(request, question.bounds.on_rate_limit)
+    notes += _page_notes(document)
     limit = room if request.segment_tokens is None else min(room, request.segment_tokens)
-    notes = _page_notes(document)
     whole = _whole(document, limit, model.id)
     if whole is not None:
         segments, text = whole
@@ -94,6 +94,14 @@ def make_plan(request: Request, question: Prepared) -> Plan:
         output=output,
         notes=tuple(notes),
     )
+
+
+def _waiting(request: Request, policy: str) -> tuple[Request, list[Adjustment]]:
+    """A request that waits after a 429: to shorten or to split it would lose the document or the question."""
+    if policy not in ("shorten", "split"):
+        return request, []
+    reason = "a request over a document is neither shortened nor split"
+    return replace(request, on_rate_limit="wait"), [Adjustment("segment", "on_rate_limit", policy, "wait", reason)]
 
 
 def _whole(document: Document, limit: int, model: str) -> tuple[list[Segment], str] | None:
@@ -129,8 +137,3 @@ def _output(question: Prepared, room: int) -> int | None:
     asked = question.tuned.max_tokens
     most = max(16, room * 2 // 5 - _FRAMING)
     return most if most < asked else None
-
-
-def no_answer(plan: Plan) -> str:
-    """What is said where no part has anything on the question."""
-    return not_stated(requests.asked(plan.request))
