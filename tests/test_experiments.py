@@ -106,13 +106,15 @@ async def test_async_and_streams(client, faulty):
         assert (await answer.reply()).arm == "legacy"
 
 
-def test_shadow_copies_go_to_the_treatment_while_the_control_answers(faulty, clock):
+@pytest.mark.parametrize("verb", ["chat", "stream"])
+def test_shadow_copies_go_to_the_treatment_while_the_control_answers(faulty, clock, verb):
     rollout = ROLLOUT | {"shadow": {"share": 1.0, "budget": "5 USD"}}
     with Client(rollouts={"bot": rollout}, store="memory", clock=clock) as client:
         unit = next(u for u in map(str, range(99)) if client.chat("hi", experiment="bot", unit=u).arm == "legacy")
         faulty.script()
         before = threading.active_count()
-        reply = client.chat("hi", experiment="bot", unit=unit)
+        reply = getattr(client, verb)("hi", experiment="bot", unit=unit)
+        reply = reply if verb == "chat" else reply.reply
         deadline = time.monotonic() + 5
         while len(faulty.requests) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)

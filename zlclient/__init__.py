@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Unauthorized,
         ZlclientError,
     )
+    from .linting import lint
     from .middleware import middleware, shaped
     from .prompts.library import Library
     from .prompts.prompt import Prompt
@@ -83,6 +84,7 @@ _HOMES = {
         "Unauthorized",
         "ZlclientError",
     ),
+    "linting": ("lint",),
     "middleware": ("middleware", "shaped"),
     "prompts.library": ("Library",),
     "prompts.prompt": ("Prompt",),

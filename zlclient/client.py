@@ -226,9 +226,7 @@ class _Base:
             trial.failed(error)
             raise
         reply = trial.answered(reply)
-        copy = trial.shadow_request()
-        if copy is not None:
-            threading.Thread(target=self._shadow, args=(trial, copy, reply), daemon=True).start()
+        self._send_copy(trial, reply)
         return reply
 
     async def _achat(self, request: Request) -> Reply:
@@ -246,12 +244,21 @@ class _Base:
             trial.failed(error)
             raise
         reply = trial.answered(reply)
+        self._asend_copy(trial, reply)
+        return reply
+
+    def _send_copy(self, trial: Trial, reply: Reply) -> None:
+        """Send a shadow copy to the treatment, if one is due; nobody waits for it."""
+        copy = trial.shadow_request()
+        if copy is not None:
+            threading.Thread(target=self._shadow, args=(trial, copy, reply), daemon=True).start()
+
+    def _asend_copy(self, trial: Trial, reply: Reply) -> None:
         copy = trial.shadow_request()
         if copy is not None:
             task = asyncio.create_task(self._ashadow(trial, copy, reply))
             self._shadows.add(task)  # the loop itself keeps only a weak reference
             task.add_done_callback(self._shadows.discard)
-        return reply
 
     def _shadow(self, trial: Trial, copy: Request, reply: Reply) -> None:
         try:
@@ -308,7 +315,13 @@ class _Base:
             if control is None:
                 raise
             opened, finish = self._open(control)
-        return Stream(opened, lambda call: trial.answered(finish(call)), trial.failed)
+
+        def finish_trial(call: Call) -> Reply:
+            reply = trial.answered(finish(call))
+            self._send_copy(trial, reply)
+            return reply
+
+        return Stream(opened, finish_trial, trial.failed)
 
     async def _astream(self, request: Request) -> AsyncStream:
         if request.experiment is None:
@@ -321,7 +334,13 @@ class _Base:
             if control is None:
                 raise
             opened, finish = await self._aopen(control)
-        return AsyncStream(opened, lambda call: trial.answered(finish(call)), trial.failed)
+
+        def finish_trial(call: Call) -> Reply:
+            reply = trial.answered(finish(call))
+            self._asend_copy(trial, reply)
+            return reply
+
+        return AsyncStream(opened, finish_trial, trial.failed)
 
     def _open(self, request: Request) -> tuple[Opened, Callable[[Call], Reply]]:
         """The answer under way, and what makes a reply of the call it comes from."""

@@ -25,6 +25,8 @@ COMMANDS = {
     "render": ("render", "show what a prompt template becomes"),
     "rollout": ("rollout", "see and move a staged rollout"),
     "ab": ("ab", "report on an experiment"),
+    "console": ("console", "watch and move rollouts on a local page"),
+    "ask": ("ask", "ask a question about a document"),
     "serve": ("serve", "run the local server that the official SDKs accept"),
     "record": ("record", "record exchanges with a real endpoint, without secrets"),
 }

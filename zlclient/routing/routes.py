@@ -55,7 +55,8 @@ def choose_route(
         place, model_id = provider or settings.default_provider(), target
         if target not in ALIASES and provider is None:
             known = ", ".join([*ALIASES, *settings.routes])
-            raise InputError(f'unknown route {target!r}; use "provider:model-id" or one of {known}', where="model")
+            wanted = f'"provider:model-id", a bare id with provider=, or one of {known}'
+            raise InputError(f"unknown route {target!r}; use {wanted}", where="model")
     found = settings.providers.get(place)
     if found is None:
         known = ", ".join(settings.providers)

@@ -2,7 +2,7 @@
 
     memory                          this process only, for tests
     sqlite, sqlite:///PATH          a file that many processes share (the default, in .zlclient/rollouts.db)
-    postgresql://…                  through SQLAlchemy (extra `sql`)
+    postgresql://…                  through SQLAlchemy (extra `postgresql`)
     redis://…, rediss://…, unix://… through redis-py (extra `redis`)
 
 A store knows nothing of what is in a record: it keeps each once, in the order it came. The module of a store, and its
