@@ -11,6 +11,7 @@ from zlclient import Document
 from zlclient.answering.citations import cite
 from zlclient.answering.coverage import Coverage
 from zlclient.answering.wording import instruction, not_stated, states_nothing
+from zlclient.checking.sentences import sentences
 from zlclient.serving.responders.offline import NOT_STATED
 
 CASES = tomllib.loads((Path(__file__).parent / "support_cases.toml").read_text("utf-8"))
@@ -44,6 +45,13 @@ class TestCases:
     @pytest.mark.parametrize("kind", ["fact", "elsewhere", "denied"])
     def test_no_other_statement_gets_any(self, documents, kind):
         assert [case for case in CASES[kind] if cited(case[1], documents[case[0]])[0].supported] == []
+
+    def test_a_documents_own_sentences_are_supported(self, documents):
+        law = documents["劳动合同法(2012-12-28).md"]
+        told = [law.source[start:end] for start, end in sentences(law.source) if law.source[end - 1] not in ":："]
+        found = cited("\n".join(told), law)
+        assert len(found) > 200
+        assert [citation.statement for citation in found if not citation.supported] == []
 
     def test_a_wrong_fact_is_named(self, documents):
         found = cited("自权利受到损害之日起超过三十年的，人民法院不予保护。", documents["总则.md"])[0]
@@ -91,6 +99,8 @@ class TestPlaces:
         assert LAW.source[rent.start : rent.end] == "第三条 租赁期限为三年。"
         assert LAW.source[period.start : period.end] == "第一条 诉讼时效期间为三年。"
         assert not cited("三年。", LAW, "专利保护多久？")[0].supported
+        assert not cited("是。", LAW, "租赁期限为几年？")[0].supported
+        assert cited("租金每月3200元。", LAW, "一共要付给出租人多少钱？")[0].supported
 
     def test_of_near_equals_the_one_with_the_number_is_found(self):
         source = "".join(f"The fee of office {n} is {n * 1000} euros a year.\n" for n in range(1, 60))

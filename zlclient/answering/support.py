@@ -33,7 +33,7 @@ ENOUGH = 0.45
 _CANDIDATES = 8  # sentences looked at closely for each statement
 _WINDOW = 3  # sentences a span may hold
 _EACH = 0.05  # what each sentence after the first must add to the score
-_SHORT = 5  # terms; a statement with fewer is scored with its question
+_SHORT = 3  # terms; a statement with fewer is scored with its question
 _ASIDE = 0.3  # what a term of the question counts beside one of the statement, in choosing sentences
 _NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LATIN = re.compile(r"[a-z]+(?:['’][a-z]+)?")
@@ -50,7 +50,7 @@ def terms(text: str) -> set[str]:
     """The terms of plain `text`; numbers and numbered places are none, as those are compared by value."""
     found = _words(text)
     for run in _HAN.findall(PLACE.sub(" ", text)):
-        found.update(map(add, run, run[1:]) if len(run) > 1 else run)
+        found.update(map(add, run, run[1:]))
     return found - _lexicon().stop
 
 
@@ -104,7 +104,7 @@ class Source:
     ) -> None:
         """`spans` are the stretches of `text` to look at, in order; no span reaches across their borders."""
         self._outline = outline
-        self._asked = terms(plain(question))
+        self._asked = terms(_lexicon().interrogative.sub(" ", plain(question)))
         told = "\n".join(map(plain, statements))
         self._wanted = frozenset(terms(told) | numerals(told) | self._asked)
         starts = [node.start for node in outline]
@@ -142,12 +142,14 @@ class Source:
         must add something.
         """
         statement = plain(statement)
-        own = terms(statement)
+        own, numbers = terms(statement), numerals(statement)
+        if not (own or numbers):
+            return []  # "Yes." has nothing to compare
         if len(own) < _SHORT:
             own |= self._asked
         if not own:
             return []
-        pull = dict.fromkeys(self._asked, _ASIDE) | dict.fromkeys(own | numerals(statement), 1.0)
+        pull = dict.fromkeys(self._asked, _ASIDE) | dict.fromkeys(own | numbers, 1.0)
         pulls: dict[int, float] = {}
         for term, factor in pull.items():
             for place in self._places.get(term, ()):
@@ -196,6 +198,7 @@ def denials(text: str) -> set[str]:
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
     stop: frozenset[str]
+    interrogative: re.Pattern[str]
     denial: re.Pattern[str]
     groups: Mapping[str, str]
 
@@ -209,6 +212,7 @@ def _lexicon() -> _Lexicon:
     latin = "|".join(word for group in english for word in group if word.isalpha())
     return _Lexicon(
         stop=frozenset([*data["stop_en"].split(), *data["stop_zh"].split()]),
+        interrogative=re.compile("|".join(data["interrogatives_zh"].split())),
         denial=re.compile(rf"{'|'.join(words)}|不[\u3400-\u9fff]|\b(?:{latin})\b|n['’]t\b"),
         groups={word: group[0] for group in (*chinese, *english) for word in group},
     )
