@@ -12,7 +12,7 @@ from zlclient.prompts.parts import Part, Span
 
 from .kinds import CODE, EXAMPLE, INSTRUCTION, MASK, TAG, Kinds, classify
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*(?=\s)|[。！？；!?]+|\n[ \t]*(?=\n|[-*+•#>|]|\d{1,3}[.)、])|\n")
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[。！？；!?]+|\n")
 _BLANK = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -180,10 +180,10 @@ class Block:
         chinese = len(_CJK.findall(prose))
         if chinese >= 2 and not _KANA.search(prose):
             found.add("zh")
-        words = [word.lower() for word in _WORD.findall(prose)]
+        words = _WORD.findall(prose.lower())
         if words and len(words) * 6 >= chinese:
-            english = sum(word in _ENGLISH for word in words)
-            other = sum(word in _OTHER for word in words)
+            english = sum(map(_ENGLISH.__contains__, words))
+            other = sum(map(_OTHER.__contains__, words))
             if english > other or (english == other and all(word.isascii() for word in words)):
                 found.add("en")
         elif len(words) >= 3 and chinese and sum(word in _ENGLISH for word in words) >= 2:

@@ -81,5 +81,6 @@ def _stamp() -> str:
     stamps: list[str] = [__version__]
     for package in ("zlclient.linting", "zlclient.prompts", "zlclient.models", "zlclient.shaping"):
         root = Path(str(files(package)))
-        stamps += sorted(f"{file}:{file.stat().st_mtime_ns}" for file in root.rglob("*") if file.suffix in (".py", ".toml"))
+        found = [file for file in root.rglob("*") if file.suffix in (".py", ".toml")]
+        stamps += sorted(f"{file}:{file.stat().st_mtime_ns}" for file in found)
     return sha256("\n".join(stamps).encode()).hexdigest()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .discovery import find_files
 from .cache import LintCache
+from .discovery import find_files
 from .engine import UNREADABLE, FileReport, lint_file
 from .fixing import fix_text
 from .lint_settings import LintSettings, load_settings

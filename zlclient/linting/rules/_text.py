@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from zlclient.prompts.parts import Variable
 
@@ -54,9 +54,16 @@ def delete_sentence(doc: Document, block: Block, sentence: Sentence, title: str)
     return fix_in(doc, block, start, end, "", title, "unsafe")
 
 
-def phrase_hits(doc: Document, name: str) -> Iterator[tuple[Block, Sentence, int, int, str]]:
-    """(block, sentence, start, end, phrase) of every match of a word list in instructions; offsets of the block."""
+def phrase_hits(
+    doc: Document, name: str, counts: Callable[[Block], bool] | None = None
+) -> Iterator[tuple[Block, Sentence, int, int, str]]:
+    """(block, sentence, start, end, phrase) of every match of a word list in instructions; offsets of the block.
+
+    `counts` tells which blocks to look at; None means all.
+    """
     for block in doc.blocks if doc.may_hold(name) else ():
+        if counts and not counts(block):
+            continue
         for match in matches(name, block.prose, block.languages & doc.languages):
             sentence = block.sentence_at(match.start())
             if sentence:

@@ -83,7 +83,21 @@ _KEY = re.compile(
     r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[0-9A-Za-z-]{20,}|hf_[A-Za-z0-9]{30,}|glpat-[\w-]{20,}"
     r"|LTAI[A-Za-z0-9]{16,24})"
 )
-_KEY_STARTS = ("sk-", "gh", "AKIA", "AIza", "xox", "hf_", "glpat-", "LTAI")
+_KEY_STARTS = (
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "AKIA",
+    "AIza",
+    "xox",
+    "hf_",
+    "glpat-",
+    "LTAI",
+)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
 _ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
 # The separator is rare and cheap to find; what stands before it is looked at then.

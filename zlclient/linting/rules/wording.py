@@ -27,9 +27,8 @@ class PhraseRule(Rule):
     lexicon = ""
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block, _, start, end, phrase in phrase_hits(doc, self.lexicon):
-            if self.counts(block):
-                yield self.in_block(block, start, end, phrase=phrase)
+        for block, _, start, end, phrase in phrase_hits(doc, self.lexicon, self.counts):
+            yield self.in_block(block, start, end, phrase=phrase)
 
     def counts(self, block: Block) -> bool:
         """Whether the list is meant in this block; rules with context override it."""
@@ -83,7 +82,7 @@ class Shouting(Rule):
     _capitals = re.compile(r"[A-Z]{3,}")
     _words = frozenset(_SHOUTED.split())
     _english = re.compile(
-        r"\b(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
+        r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
         r"|ANY|WARNING|REQUIRED)\b(?!\s*[A-Z]{3,})|!{3,}"
     )
     _chinese = re.compile(r"必须|务必|严禁|绝对不|绝不|千万|！{2,}|一定要|禁止")
@@ -95,7 +94,8 @@ class Shouting(Rule):
             capitals = self._capitals.findall(prose)
             hits: list[re.Match[str]] = []
             if not self._words.isdisjoint(capitals) or "!!!" in prose:
-                hits = [match for match in self._english.finditer(prose) if not _in_heading(block, match.start())]
+                found = (match for match in self._english.finditer(prose) if not _continues_word(prose, match.start()))
+                hits = [match for match in found if not _in_heading(block, match.start())]
             if "zh" in block.languages:
                 hits += list(self._chinese.finditer(prose))
             # Three in a short prompt, or more than four a thousand characters in a long one.
@@ -116,6 +116,10 @@ class Shouting(Rule):
         return Fix("Write them in lower case", tuple(edits), "unsafe") if edits else None
 
 
+def _continues_word(text: str, start: int) -> bool:
+    return start > 0 and text[start - 1].isalnum()
+
+
 def _in_heading(block: Block, offset: int) -> bool:
     line = block.text[slice(*block.line_at(offset))].strip()
     return line.startswith(("#", "**")) or line.isupper()
@@ -134,25 +138,15 @@ class LengthConflict(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks if doc.may_hold("brief") and doc.may_hold("full") else ():
             languages = block.languages & doc.languages
-            if not (holds("brief", block.prose, languages) and holds("full", block.prose, languages)):
-                continue
-            for line in _scopes(block):
-                text = block.prose[line[0] : line[1]]
-                if holds("scoped", text, languages):
-                    continue
+            lines = {block.line_at(match.start()) for match in matches("brief", block.prose, languages)}
+            # A line is how far two adverbs surely speak of one thing.
+            for line in sorted(lines):
+                text = block.prose[line.start : line.end]
                 brief = next(matches("brief", text, languages), None)
                 full = next(matches("full", text, languages), None)
-                if brief and full:
+                if brief and full and not holds("scoped", text, languages):
                     start, end = sorted((brief.span(), full.span()))[0][0], max(brief.end(), full.end())
                     yield self.in_block(block, line[0] + start, line[0] + end, brief=brief[0], full=full[0])
-
-
-def _scopes(block: Block) -> Iterator[tuple[int, int]]:
-    """Lines, which is how far two adverbs surely speak of one thing."""
-    at = 0
-    for line in block.prose.split("\n"):
-        yield at, at + len(line)
-        at += len(line) + 1
 
 
 class AbsoluteThenException(Rule):
@@ -169,7 +163,8 @@ class AbsoluteThenException(Rule):
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
+        bans = not words(doc.low).isdisjoint(("neve", "circ", "ever"))
+        for block in doc.blocks if bans or "zh" in doc.spoken else ():
             patterns = [self._ban] * ("en" in block.languages) + [self._chinese] * ("zh" in block.languages)
             for pattern in patterns:
                 for ban in pattern.finditer(block.prose):
@@ -258,6 +253,8 @@ class RelativeDate(PhraseRule):
     lexicon = "relative_date"
 
     def check(self, doc: Document) -> Iterable[Finding]:
+        if not doc.may_hold(self.lexicon):
+            return
         if re.search(r"date|time|now|today|year|日期|时间|当前", " ".join(doc.source.names), re.IGNORECASE):
             return
         if re.search(r"\b20[2-4]\d\b|current date|today is|今天是|当前日期|CURRENT_DATE", doc.text):
@@ -335,13 +332,13 @@ class TwoPersonas(Rule):
 
 class PlaceholderLeft(Rule):
     code, slug = "ZL317", "placeholder-left"
-    _starts = frozenset(("todo", "fixm", "tbd", "xxx", "lore", "fill", "comp"))
+    _starts = frozenset(("todo", "fixm", "tbd", "xxx", "lore"))
     _bracket = re.compile(r"\[(?:insert|your|enter|paste|fill|add)")
     _chinese = re.compile(r"[待此【][补填处请]")
     message = "`{found}` looks like a blank that nobody filled in"
     _pattern = re.compile(
         r"\b(?:TODO|FIXME|TBD|XXX)\b(?=\s*[:：]|\s*$)|\blorem ipsum\b"
-        r"|\[(?:INSERT|YOUR|ENTER|PASTE|FILL|ADD)\b[^\]\n]{0,60}\]|(?:\bto be (?:filled in|completed)\b)"
+        r"|\[(?:INSERT|YOUR|ENTER|PASTE|FILL|ADD)\b[^\]\n]{0,60}\]"
         r"|待补充|待填写|此处填写|【请(?:填写|输入)[^】\n]{0,20}】",
         re.MULTILINE,
     )
