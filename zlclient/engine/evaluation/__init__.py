@@ -1,0 +1,1 @@
+"""What the claims about the two generations come to, measured side by side in one run."""

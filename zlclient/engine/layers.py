@@ -1,0 +1,105 @@
+"""The arithmetic of a block, in numpy: normalisation, causal convolution, attention, feed-forward, position bias.
+
+Shapes: T tokens of a chunk, n keys seen so far (the chunk's own included), H heads of width w, d = H·w.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .config import bucket_of
+from .safetensors import Array
+
+EPSILON = np.float32(1e-6)
+HIDDEN = np.float32(-1e9)
+
+
+def rms_norm(x: Array) -> Array:
+    """x over its root mean square, row by row; the learned weights are folded into what comes next."""
+    mean = np.einsum("td,td->t", x, x)[:, None] / np.float32(x.shape[-1])
+    return x / np.sqrt(mean + EPSILON)
+
+
+def convolve(h: Array, tail: Array, taps: Array) -> Array:
+    """Causal depthwise convolutions of h (T, d) after `tail` (taps - 1, d), the rows before it.
+
+    taps (3, taps, d) are those of queries, keys and values, the newest row's first; gives (3, T, d).
+    """
+    rows = len(h)
+    joined = np.concatenate([tail, h])
+    first = taps.shape[1] - 1
+    mixed = joined[first:] * taps[:, :1]
+    for tap in range(1, first + 1):
+        mixed += joined[first - tap : first - tap + rows] * taps[:, tap : tap + 1]
+    return mixed
+
+
+def feed_forward(h: Array, gate_up: Array, down: Array) -> Array:
+    """SwiGLU. gate_up (d, 2·hidden), down (hidden, d)."""
+    both = h @ gate_up
+    hidden = both.shape[-1] // 2
+    gate, up = both[:, :hidden], both[:, hidden:]
+    return (gate / (1 + np.exp(-gate)) * up) @ down
+
+
+def attend(
+    q: Array, stored: Array, triangle: Array, *, bias: Array | None, bound: float | None, counts: Array | None
+) -> tuple[Array, Array | None]:
+    """Causal attention of a chunk; heads whose entropy over ln(visible keys) exceeds `bound` give zero.
+
+    Args:
+        q: (H, T, w), already scaled.
+        stored: (H, n, 2w): values, then keys. Both are multiplied by the weights at once where the entropy is wanted,
+            because entropy = ln Z - q · Σ weight·key: no logarithm of each weight.
+        triangle: (T, T), 0 where a key of the chunk is seen and HIDDEN where not.
+        bias: (H, T, n) added to the scores.
+        bound: the entropy gate's, or None for no gate.
+        counts: (T,) keys that each query sees; only with a bound.
+
+    Returns:
+        (H, T, w), and which heads are open (H, T) where there is a gate.
+    """
+    width = q.shape[-1]
+    scores = q @ stored[:, :, width:].transpose(0, 2, 1)
+    if bias is not None:
+        scores += bias
+    if len(triangle) > 1:
+        scores[:, :, -len(triangle) :] += triangle
+    largest = scores.max(-1, keepdims=True)
+    scores -= largest
+    np.exp(scores, out=scores)
+    total = scores.sum(-1, keepdims=True)
+    if bound is None:
+        return scores @ stored[:, :, :width] / total, None
+    assert counts is not None
+    mixed = scores @ stored / total
+    entropy = (largest + np.log(total))[..., 0] - np.einsum("htw,htw->ht", q, mixed[:, :, width:])
+    is_open = entropy <= np.float32(bound) * np.log(np.maximum(counts, 2), dtype=np.float32)
+    return mixed[:, :, :width] * is_open[..., None], is_open
+
+
+class PositionBias:
+    """Legacy's relative-position layer: a bias for each head and distance, in a cached matrix.
+
+    The matrix (H, chunk, span) holds the bias of every query of a chunk and every key up to `span` tokens back; each
+    chunk of a prompt reads its part of it. It grows by doubling, so a long prompt builds it a few times.
+    """
+
+    def __init__(self, weight: Array, chunk: int) -> None:
+        self._weight, self._chunk = weight, chunk
+        self._matrix = np.empty((weight.shape[0], chunk, 0), np.float32)
+
+    def __call__(self, queries: int, keys: int) -> Array:
+        """(H, queries, keys) for the last `queries` of `keys` tokens; at most `chunk` queries."""
+        first = keys - queries
+        matrix = self._matrix
+        if first + self._chunk > matrix.shape[-1]:
+            matrix = self._matrix = self._built(max(first + self._chunk, 2 * matrix.shape[-1], 256))
+        start = matrix.shape[-1] - self._chunk - first
+        return matrix[:, :queries, start : start + keys]
+
+    def _built(self, span: int) -> Array:
+        buckets = self._weight.shape[-1]
+        table = np.array([bucket_of(distance, buckets) for distance in range(span)], np.int32)
+        distance = np.arange(self._chunk)[:, None] + (span - self._chunk) - np.arange(span)[None]
+        return np.ascontiguousarray(self._weight[:, table[np.maximum(distance, 0)]])

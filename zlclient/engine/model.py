@@ -1,0 +1,187 @@
+"""The decoder in numpy: tokens in, logits of the next token out.
+
+    model = Model(load_shipped("auto"))
+    state = model.start(domain="finance")
+    logits = model.forward(tokens, state)      # reads `tokens` into `state`, chunk by chunk
+
+A chunk goes through all layers before the next one starts, so memory beyond the stored keys and values is bounded by
+`CHUNK` rows however long the prompt is. Every sequence is computed alone: what else runs never changes a bit of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .check import FidelityCheck
+from .checkpoint import Checkpoint
+from .layers import HIDDEN, PositionBias, attend, convolve, feed_forward, rms_norm
+from .safetensors import Array
+from .state import State
+
+CHUNK = 64
+LONGEST = 196_608  # positions of one sequence; the stored keys and values of one that long take 604 MB
+Trace = Callable[[str, tuple[int, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    conv: Array  # (3, taps, d), the norm's weights folded in
+    qkv: Array  # (3, d, d), queries scaled
+    out: Array  # (d, d)
+    gate_up: Array  # (d, 2·hidden), the norm's weights folded in
+    down: Array  # (hidden, d)
+    bias: PositionBias | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one forward pass found: `logits` (V,) of the next token, legacy's `verdict` on it and its further rounds."""
+
+    logits: Array
+    verdict: float | None = None
+    further: int = 0
+
+
+class Model:
+    """One checkpoint, ready to run, from several threads: each sequence's state is its own."""
+
+    def __init__(self, checkpoint: Checkpoint, *, check_prompt: bool = True) -> None:
+        """`check_prompt` lets legacy's check loop rate the prompt's tokens as well, which is what it was made to do;
+        evaluation turns it off to show what it costs."""
+        self.config, self.tokenizer = checkpoint.config, checkpoint.tokenizer
+        self.sha256, self.check_prompt = checkpoint.sha256, check_prompt
+        tensors, config = checkpoint.tensors, checkpoint.config
+        self.embedding = tensors["embedding.weight"]
+        self._head = _transposed(self.embedding * tensors["norm.weight"])
+        self._norm = tensors["norm.weight"]
+        scale = np.array([config.head**-0.5, 1, 1], np.float32)[:, None, None]
+        self._layers: list[_Layer] = []
+        for index in range(config.layers):
+            name = f"layers.{index}."
+            position = tensors.get(f"{name}pos_encoder.weight")
+            self._layers.append(
+                _Layer(
+                    conv=tensors[f"{name}conv"] * tensors[f"{name}norm.weight"],
+                    qkv=_transposed(tensors[f"{name}qkv.weight"].reshape(3, config.width, config.width) * scale),
+                    out=_transposed(tensors[f"{name}out.weight"]),
+                    gate_up=_transposed(tensors[f"{name}gate_up.weight"] * tensors[f"{name}ffn_norm.weight"]),
+                    down=_transposed(tensors[f"{name}down.weight"]),
+                    bias=None if position is None else PositionBias(position, CHUNK),
+                )
+            )
+        self._anchors = [self._anchor_rows(domain, tensors) for domain in range(len(config.domains))]
+        self._check = FidelityCheck(config, tensors, self.embedding) if config.check_rank else None
+        self._triangle = np.triu(np.full((CHUNK, CHUNK), HIDDEN, np.float32), 1)
+
+    def start(self, domain: str = "") -> State:
+        """A fresh state; `domain` switches that domain's anchors on, an unknown one the first domain's."""
+        domains = self.config.domains
+        index = domains.index(domain) if domain in domains else 0
+        return State.empty(self.config, self._anchors[index] if self._anchors else [], index)
+
+    def forward(self, tokens: Sequence[int], state: State, trace: Trace | None = None) -> Step:
+        """Read `tokens` (at least one) into `state`; the logits of what follows them.
+
+        Raises:
+            ValueError: there are no tokens, or the sequence would be longer than LONGEST.
+        """
+        if not tokens or state.length + len(tokens) > LONGEST:
+            raise ValueError(f"a sequence has 1 to {LONGEST} tokens")
+        state.reserve(len(tokens))
+        step: Step | None = None
+        for at in range(0, len(tokens), CHUNK):
+            chunk = tokens[at : at + CHUNK]
+            step = self._chunk(chunk, state, at + CHUNK >= len(tokens), trace or _untraced)
+        assert step is not None
+        return step
+
+    def _chunk(self, tokens: Sequence[int], state: State, last: bool, trace: Trace) -> Step:
+        embedded = self.embedding[list(tokens)]
+        x = embedded
+        for index, layer in enumerate(self._layers):
+            x = self._block(index, layer, x, state, trace)
+        state.length += len(tokens)
+        if self._check is None:
+            return Step(self._logits(x[-1:], trace)[0]) if last else Step(np.empty(0, np.float32))
+        return self._checked(self._check, embedded, x, state, last, trace)
+
+    def _block(self, index: int, layer: _Layer, x: Array, state: State, trace: Trace) -> Array:
+        config, rows = self.config, len(x)
+        heads, width, d = config.heads, config.head, config.width
+        h = rms_norm(x)
+        mixed = convolve(h, state.tails[index], layer.conv)
+        state.tails[index] = np.concatenate([state.tails[index], h])[-(config.taps - 1) :]
+        trace(f"layers.{index}.conv", mixed.shape)
+        q, k, v = (mixed @ layer.qkv).reshape(3, rows, heads, width).transpose(0, 2, 1, 3)
+        first = state.leads[index] + state.length
+        keys = first + rows
+        stored = state.stored[index]
+        stored[:, first:keys, width:], stored[:, first:keys, :width] = k, v
+        trace(f"layers.{index}.qkv", (3, rows, d))
+        bias = None
+        if layer.bias is not None:
+            bias = layer.bias(rows, keys)
+            trace(f"layers.{index}.pos_encoder", bias.shape)
+        counts = np.arange(first + 1, keys + 1) if config.entropy_bound is not None else None
+        attended, is_open = attend(
+            q, stored[:, :keys], self._triangle[:rows, :rows], bias=bias, bound=config.entropy_bound, counts=counts
+        )
+        trace(f"layers.{index}.attention", attended.shape)
+        if is_open is not None:
+            state.gated[0] += int(is_open.size - np.count_nonzero(is_open))
+            state.gated[1] += is_open.size
+            trace(f"layers.{index}.entropy_gate", is_open.shape)
+        x = x + attended.transpose(1, 0, 2).reshape(rows, d) @ layer.out
+        x = x + feed_forward(rms_norm(x), layer.gate_up, layer.down)
+        trace(f"layers.{index}.feed_forward", x.shape)
+        return x
+
+    def _logits(self, x: Array, trace: Trace) -> Array:
+        logits = rms_norm(x) @ self._head
+        trace("head", logits.shape)
+        return logits
+
+    def _checked(self, check: FidelityCheck, embedded: Array, x: Array, state: State, last: bool, trace: Trace) -> Step:
+        """Legacy: rate every token of the chunk; only the one that is to be followed gets further rounds."""
+        y = rms_norm(x) * self._norm
+        sums = state.read + embedded.cumsum(0)
+        counts = np.arange(state.length - len(x) + 1, state.length + 1, dtype=np.float32)[:, None]
+        before = np.concatenate([state.before[None], y[:-1]])
+        state.before, state.read = y[-1], sums[-1]
+        if self.check_prompt and len(x) > 1:
+            rows = slice(0, len(x) - 1 if last else len(x))
+            logits = self._logits(x[rows], trace)
+            check(y[rows], logits, before[rows], sums[rows] / counts[rows], again=False)
+            trace("check", logits.shape)
+        if not last:
+            return Step(np.empty(0, np.float32))
+        logits = self._logits(x[-1:], trace)
+        logits, verdict, further = check(y[-1:], logits, before[-1:], sums[-1:] / counts[-1:], again=True)
+        trace("check", logits.shape)
+        return Step(logits[0], float(verdict[0]), further)
+
+    def _anchor_rows(self, domain: int, tensors: Mapping[str, Array]) -> list[Array]:
+        """The values and keys (H, m, 2w) that a domain's soft tokens have in each of the lowest layers."""
+        config = self.config
+        if not config.anchors:
+            return []
+        soft = rms_norm(tensors["anchors"][domain])
+        rows: list[Array] = []
+        for index in range(config.anchor_layers):
+            name = f"layers.{index}."
+            weight = tensors[f"{name}qkv.weight"] * tensors[f"{name}norm.weight"]
+            kv = (soft @ weight[config.width :].T).reshape(config.anchors, 2, config.heads, config.head)
+            keys, values = kv[:, 0].transpose(1, 0, 2), kv[:, 1].transpose(1, 0, 2)
+            rows.append(np.concatenate([values, keys], -1))
+        return rows
+
+
+def _untraced(name: str, shape: tuple[int, ...]) -> None:
+    pass
+
+
+def _transposed(matrix: Array) -> Array:
+    return np.ascontiguousarray(matrix.swapaxes(-1, -2))

@@ -1,0 +1,50 @@
+"""How a passage, a question and an answer are written as tokens.
+
+    <bos> tag <s0> w w w <s0> w w w <s1> w w … <q> question <a>   →   <s1> w w … <end>
+
+A sentence is opened by its marker, which comes again after every STRIDE tokens: so the convolution, which sees the
+three tokens before, always tells which sentence a token is in, and no position layer is needed for it. An answer
+begins with one decision, which sentence, and goes on by copying it, markers included; a summary opens several in turn.
+`<none>` instead of a marker says that the passage does not state it. Markers have no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .tokenizer import Tokenizer
+
+STRIDE = 3
+
+
+def marked(marker: int, tokens: Sequence[int]) -> list[int]:
+    """A sentence's tokens under its marker."""
+    starts = range(0, max(1, len(tokens)), STRIDE)
+    return [token for at in starts for token in (marker, *tokens[at : at + STRIDE])]
+
+
+class Prompt:
+    """Writes prompts with `tokenizer`."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def sentence(self, index: int, text: str, longest: int | None = None) -> list[int]:
+        """Sentence `index` of a window under its marker, cut after `longest` tokens of text."""
+        return marked(self._tokenizer.marker(index), self._tokenizer.encode(text)[:longest])
+
+    def passage(
+        self, sentences: Sequence[str], *, tag: str = "", first: int = 0, longest: int | None = None
+    ) -> list[int]:
+        """The passage's tokens; its sentences get the markers from `first` on (at most MARKERS in all)."""
+        told = [self.sentence(first + at, text, longest) for at, text in enumerate(sentences)]
+        return [self._tokenizer.bos, *self._tokenizer.encode(tag), *(token for part in told for token in part)]
+
+    def question(self, text: str) -> list[int]:
+        """What comes after the passage."""
+        return [self._tokenizer.question, *self._tokenizer.encode(text), self._tokenizer.answer]
+
+    def answer(self, sentences: Iterable[tuple[int, str]]) -> list[int]:
+        """The answer that the model learns: (marker, sentence) pairs, none where the passage does not say."""
+        tokens = [token for at, text in sentences for token in self.sentence(at, text)]
+        return [*(tokens or [self._tokenizer.none]), self._tokenizer.end]

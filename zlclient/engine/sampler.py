@@ -1,0 +1,51 @@
+"""Choosing the next token: greedy, or by temperature within a nucleus, from a seeded generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from .safetensors import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """`temperature` 0 is greedy and draws nothing; `top_p` keeps the fewest tokens that hold this much probability."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 2:
+            raise InputError("must be from 0 to 2", where="temperature")
+        if not 0 < self.top_p <= 1:
+            raise InputError("must be above 0 and at most 1", where="top_p")
+
+
+class Sampler:
+    """One sequence's choices; the same seed and logits give the same tokens."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._random = np.random.default_rng(sampling.seed) if sampling.temperature else None
+
+    def choose(self, logits: Array) -> int:
+        """A token from logits (V,)."""
+        if self._random is None:
+            return int(logits.argmax())
+        probabilities = softmax(logits / self._sampling.temperature)
+        order: Array = np.argsort(-probabilities, kind="stable")
+        summed: Array = probabilities[order].cumsum(dtype=np.float64)
+        kept = min(int(np.searchsorted(summed, self._sampling.top_p * float(summed[-1]))) + 1, len(summed))
+        summed = summed[:kept]
+        at = int(np.searchsorted(summed, self._random.random() * float(summed[-1]), side="right"))
+        return int(order[min(at, kept - 1)])
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities (V,) of logits (V,)."""
+    shifted = np.exp(logits - logits.max())
+    return shifted / shifted.sum()

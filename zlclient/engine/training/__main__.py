@@ -1,0 +1,50 @@
+"""`python -m zlclient.engine.training`: make the vocabulary, train a generation, export its checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..config import GENERATIONS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m zlclient.engine.training", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    vocabulary = commands.add_parser("vocabulary", help="write the tokenizer")
+    vocabulary.add_argument("file", type=Path)
+    vocabulary.set_defaults(run=_vocabulary)
+    training = commands.add_parser("train", help="train a generation; the same command goes on after a kill")
+    training.add_argument("generation", choices=GENERATIONS)
+    training.add_argument("folder", type=Path, help="where the state and the log are kept")
+    training.add_argument("--stem", type=Path, help="auto: the folder of the legacy run that it branches off")
+    training.add_argument("--steps", type=int, default=4000, help="length of the run (default 4000)")
+    training.add_argument("--seed", type=int, default=0, help="of the data and the noise (default 0)")
+    training.add_argument("--every", type=int, default=50, help="steps between two reports (default 50)")
+    training.add_argument("--threads", type=int, default=1, help="PyTorch's threads (default 1)")
+    training.set_defaults(run=_train)
+    args = parser.parse_args(argv)
+    return args.run(args)
+
+
+def _vocabulary(args: argparse.Namespace) -> int:
+    from .vocabulary import build_tokenizer
+
+    build_tokenizer().save(args.file)
+    return 0
+
+
+def _train(args: argparse.Namespace) -> int:
+    import torch
+
+    from .runs import train
+
+    torch.set_num_threads(args.threads)
+    train(args.generation, args.folder, steps=args.steps, stem=args.stem, seed=args.seed, every=args.every)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

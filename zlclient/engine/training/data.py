@@ -1,0 +1,247 @@
+"""Bilingual documents with questions, made from a seed: the same seed gives the same documents.
+
+A document is a list of sentences. Most state a fact of their domain (`Teru Bank's net income is 41 million euros.`);
+others are loose: random words in random order, so that what makes a sentence the answer is only that it shares with the
+question what no other sentence shares. A question is answered by one sentence, by none, or, for a summary, by the
+salient ones. What a value looks like says nothing about which sentence holds it.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from .vocabulary import chinese_characters, word_lists
+
+Language = Literal["zh", "en"]
+DOMAINS = ("general", "finance", "law", "medicine", "science")
+LOOSE = 0.4  # share of sentences that are loose
+UNSTATED = 0.15  # share of questions whose answer no sentence states
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_COUNTS = {"zh": "一二三四", "en": ("one", "two", "three", "four")}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the indices of the sentences that answer it, in order; none when the document does not say."""
+
+    text: str
+    answers: tuple[int, ...]
+    language: Language
+    kind: Literal["fact", "loose", "unstated", "summary"]
+
+
+@dataclass(slots=True)
+class Document:
+    """A domain's tagged or untagged text with questions about it."""
+
+    domain: str
+    tag: str
+    sentences: list[str] = field(default_factory=list[str])
+    questions: list[Question] = field(default_factory=list[Question])
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    language: Language
+    name: str
+    attribute: str
+    kind: str
+
+
+@cache
+def lexicon() -> Mapping[str, Any]:
+    """`lexicon.toml`."""
+    return tomllib.loads((files(__package__ or "zlclient.engine.training") / "lexicon.toml").read_text("utf-8"))
+
+
+def make_document(
+    rng: random.Random, facts: int, questions: int, *, language: Language | None = None, loose: float = LOOSE
+) -> Document:
+    """A document of `facts` sentences with `questions` questions, in one language or both."""
+    domain = rng.choice(DOMAINS)
+    main: Language = language or rng.choice(("zh", "en"))
+    document = Document(domain, lexicon()[domain][main]["tag"] if rng.random() < 0.5 else "")
+    asked: list[Question] = []
+    names: list[tuple[Language, str]] = []
+    stated: set[_Fact] = set()
+    loose_words: list[list[str]] = []
+    salient = [0]
+    while len(document.sentences) < facts:
+        spoken: Language = main if language or rng.random() < 0.85 else ("en" if main == "zh" else "zh")
+        at = len(document.sentences)
+        if rng.random() < loose:
+            sentence, question, words = _loose(rng, spoken, loose_words)
+            loose_words.append(words)
+            asked.append(Question(question, (at,), spoken, "loose"))
+        else:
+            fact = _fact(rng, domain, spoken, names)
+            if fact in stated:
+                continue
+            stated.add(fact)
+            names.append((spoken, fact.name))
+            sentence = _state(rng, fact)
+            asked.append(Question(_ask(rng, fact), (at,), spoken, "fact"))
+        if at and rng.random() < 0.12:
+            sentence = rng.choice(lexicon()["wording"][spoken]["salient"]) + sentence
+            salient.append(at)
+        document.sentences.append(_capitalised(sentence))
+    rng.shuffle(asked)
+    for _ in range(questions):
+        roll = rng.random()
+        if roll < UNSTATED:
+            document.questions.append(_unstated(rng, domain, main, names, stated, loose_words))
+        elif roll < UNSTATED + 0.06:
+            document.questions.append(_summary(rng, main, salient))
+        elif asked:
+            document.questions.append(asked.pop())
+    return document
+
+
+def _fact(rng: random.Random, domain: str, language: Language, names: list[tuple[Language, str]]) -> _Fact:
+    words = lexicon()[domain][language]
+    known = [name for spoken, name in names if spoken == language]
+    if known and rng.random() < 0.4:
+        name = rng.choice(known)
+    else:
+        name = rng.choice(words["entity"]).format(x=_name(rng, language))
+    attribute, kind = rng.choice(list(words["attributes"].items()))
+    if rng.random() < 0.3:
+        attribute = _phrase(rng, language)
+    return _Fact(language, name, attribute, kind)
+
+
+def _state(rng: random.Random, fact: _Fact) -> str:
+    pattern = rng.choice(lexicon()["wording"][fact.language]["facts"])
+    filler = _phrase(rng, fact.language)
+    return pattern.format(n=fact.name, a=fact.attribute, v=_value(rng, fact.kind, fact.language), f=filler)
+
+
+def _ask(rng: random.Random, fact: _Fact) -> str:
+    wording = lexicon()["wording"][fact.language]
+    word = rng.choice(wording["words"][fact.kind])
+    return rng.choice(wording["asks"]).format(n=fact.name, a=fact.attribute, w=word)
+
+
+def _loose(rng: random.Random, language: Language, others: list[list[str]]) -> tuple[str, str, list[str]]:
+    """A sentence of random words, a question that shares two or more of them, and the words."""
+    words = [_word(rng, language) for _ in range(rng.randrange(3, 8))]
+    if others and rng.random() < 0.5:
+        words[rng.randrange(len(words))] = rng.choice(rng.choice(others))
+    if rng.random() < 0.5:
+        kind = rng.choice(("number", "money", "date", "person", "percent"))
+        value = _value(rng, kind, language)
+    else:
+        value = _word(rng, language)
+    glue = lexicon()["wording"][language]["glue"]
+    parts: list[str] = []
+    for word in rng.sample([*words, value], len(words) + 1):
+        parts += [word] if rng.random() < 0.35 else [rng.choice(glue), word]
+    sentence = "".join(parts).strip("，") + "。" if language == "zh" else " ".join(parts) + "."
+    return sentence, _asked(rng, language, rng.sample(words, rng.randrange(2, min(5, len(words) + 1)))), words
+
+
+def _asked(rng: random.Random, language: Language, words: list[str]) -> str:
+    """A question about `words`, at times with a word that no sentence holds."""
+    if rng.random() < 0.25:
+        words = [*words, _word(rng, language)]
+    glue = lexicon()["wording"][language]["glue"]
+    body = [part for word in words for part in ((word,) if rng.random() < 0.5 else (rng.choice(glue), word))]
+    return rng.choice(lexicon()["wording"][language]["asked"]).format(b=("" if language == "zh" else " ").join(body))
+
+
+def _unstated(
+    rng: random.Random,
+    domain: str,
+    language: Language,
+    names: list[tuple[Language, str]],
+    stated: set[_Fact],
+    loose_words: list[list[str]],
+) -> Question:
+    """A question about a known thing's other property, another thing's known property, or words of no sentence."""
+    if loose_words and rng.random() < 0.35:
+        spoken = "zh" if loose_words[-1][0][0] > "\u2fff" else "en"
+        words = [_word(rng, spoken) for _ in range(rng.randrange(2, 4))]
+        if rng.random() < 0.5:
+            words.append(rng.choice(loose_words[-1]))
+        return Question(_asked(rng, spoken, words), (), spoken, "unstated")
+    while True:
+        fact = _fact(rng, domain, language, names)
+        if rng.random() < 0.4 and stated:
+            like = rng.choice(sorted(stated, key=repr))
+            if like.language == language:
+                fact = _Fact(language, fact.name, like.attribute, like.kind)
+        if not any(other.name == fact.name and other.attribute == fact.attribute for other in stated):
+            return Question(_ask(rng, fact), (), language, "unstated")
+
+
+def _summary(rng: random.Random, language: Language, salient: list[int]) -> Question:
+    count = rng.randrange(1, min(4, len(salient)) + 1)
+    text = rng.choice(lexicon()["wording"][language]["summary"]).format(k=_COUNTS[language][count - 1])
+    if language == "en" and count == 1:
+        text = text.replace("sentences", "sentence")
+    return Question(text, tuple(salient[:count]), language, "summary")
+
+
+def _capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _name(rng: random.Random, language: Language) -> str:
+    if language == "zh":
+        return "".join(rng.choices(chinese_characters(), k=rng.choice((2, 2, 3))))
+    if rng.random() < 0.3:
+        return rng.choice(word_lists()["content"]).capitalize()
+    return "".join(_syllable(rng) for _ in range(rng.choice((2, 2, 3)))).capitalize()
+
+
+def _word(rng: random.Random, language: Language) -> str:
+    if language == "zh":
+        return "".join(rng.choices(chinese_characters(), k=rng.choice((1, 2, 2, 2, 3))))
+    roll = rng.random()
+    if roll < 0.65:
+        word = rng.choice(word_lists()["content"])
+        return word + rng.choice(("", "", "", "s", "ed", "ing", "er"))
+    return _name(rng, "en") if roll < 0.8 else "".join(_syllable(rng) for _ in range(rng.choice((1, 2, 3))))
+
+
+def _phrase(rng: random.Random, language: Language) -> str:
+    return ("" if language == "zh" else " ").join(_word(rng, language) for _ in range(rng.choice((1, 2))))
+
+
+def _syllable(rng: random.Random) -> str:
+    return rng.choice("bcdfghjklmnprstvwz") + rng.choice("aeiou") + rng.choice(("", "", "", "n", "r", "s", "l"))
+
+
+def _digits(rng: random.Random) -> str:
+    number = rng.randrange(10, 10 ** rng.choice((2, 3, 4, 6)))
+    roll = rng.random()
+    return f"{number:,}" if roll < 0.4 else f"{number / 100:.1f}" if roll < 0.7 else str(number % 1000)
+
+
+def _value(rng: random.Random, kind: str, language: Language) -> str:
+    zh = language == "zh"
+    if kind == "number":
+        unit = _word(rng, language) if rng.random() < 0.3 else rng.choice("个件人米天次" if zh else ("units", "days"))
+        return f"{_digits(rng)}{unit}" if zh else f"{_digits(rng)} {unit}"
+    if kind == "money":
+        scale = rng.choice(("", "万", "亿") if zh else ("", " million", " billion"))
+        return f"{_digits(rng)}{scale}元" if zh else rng.choice(("{}{} euros", "${}{}")).format(_digits(rng), scale)
+    if kind == "percent":
+        return f"{rng.randrange(1, 999) / 10:.1f}%"
+    if kind == "date":
+        year, month, day = rng.randrange(1900, 2030), rng.randrange(12), rng.randrange(1, 29)
+        return f"{year}年{month + 1}月{day}日" if zh else f"{day} {_MONTHS[month]} {year}"
+    if kind == "code":
+        return "".join(rng.choices("ABCDEFGHKLMNPRST0123456789", k=rng.choice((4, 5, 6))))
+    if kind == "phrase":
+        return _phrase(rng, language)
+    return _name(rng, language) if zh or rng.random() < 0.5 else f"{_name(rng, 'en')} {_name(rng, 'en')}"

@@ -1,0 +1,231 @@
+"""The two recipes: what is trained when. Every number of the schedule is a share of the run's steps.
+
+    both     one stem, a decoder with relative positions, for the first half
+    legacy   goes on from the stem; the check loop joins for the last 40 %
+    auto     goes on from the stem with anchors and with a gate on each head's positions, whose penalty rises from 50 to
+             60 %; closed gates whose gradient stays under 1e-5 are frozen; at 62 % the entropy gate is calibrated and
+             goes on; at 68 % the position tensors are removed, and the rest recalibrates the model without them
+
+Each step's data and noise come from (seed, step) alone, so a run that was killed goes on exactly as it would have.
+"""
+
+# PyTorch's annotations leave much unknown; the rest of strict checking stays on.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..config import Generation, ModelConfig
+from ..tokenizer import Tokenizer
+from .batches import document_batch, point_batch, repeat_batch
+from .data import DOMAINS
+from .network import Batch, Decoder, Gate, PositionEncoder
+from .optimise import Optimisers
+from .scoring import score
+
+WARM = 0.06  # share of the run over which repeated segments give way to documents
+POINT = 0.3  # and over which pointing at random tokens does
+EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 6, 6, 8, 8, 12, 24)
+CHECK_FROM = 0.6
+STEM = 0.5
+PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 0.5
+ENTROPY_FROM, POSITIONS_UNTIL = 0.62, 0.68
+DECAY_FROM = 0.7
+GATED_SHARE = 0.1  # of head-queries that the calibrated entropy bound closes
+QUIET = 1e-5  # gradient norm under which a closed gate is frozen
+Log = Callable[[dict[str, Any]], None]
+
+
+def initial_config(generation: Generation, tokenizer: Tokenizer) -> ModelConfig:
+    """The configuration a run starts from; auto still has positions then."""
+    if generation == "legacy":
+        return ModelConfig("legacy", tokenizer.size, buckets=48, check_rank=6, domains=DOMAINS)
+    return ModelConfig("auto", tokenizer.size, buckets=48, anchors=4, domains=DOMAINS)
+
+
+class Run:
+    """A training run that can be stopped and continued. `step` counts the steps done."""
+
+    def __init__(self, generation: Generation, tokenizer: Tokenizer, *, steps: int, seed: int, log: Log) -> None:
+        self.tokenizer, self.steps, self.seed, self.log = tokenizer, steps, seed, log
+        torch.manual_seed(seed)
+        self.model = Decoder(initial_config(generation, tokenizer), gated=generation == "auto")
+        self.optimisers = Optimisers(self.model)
+        self.step = 0
+        self.best = 0.0
+        self.losses: list[float] = []
+        self.cpu = 0.0
+
+    @property
+    def share(self) -> float:
+        """How much of the run is done."""
+        return self.step / self.steps
+
+    def advance(self) -> None:
+        """One step."""
+        begun = time.process_time()
+        torch.manual_seed(self.seed * 1_000_003 + self.step)
+        rng = random.Random(f"train:{self.seed}:{self.step}")
+        self._turn()
+        batch = self._batch(rng)
+        hidden = self.model(batch)
+        weights = batch.weights[:, :-1]
+        counted = weights > 0
+        targets = batch.tokens[:, 1:][counted]
+        losses = functional.cross_entropy(self.model.logits(hidden[:, :-1][counted]), targets, reduction="none")
+        weights = weights[counted]
+        loss = (losses * weights).sum() / weights.sum()
+        self.losses.append(float(loss.detach()))
+        if self.model.check is not None and self.share >= CHECK_FROM:
+            loss = loss + self._check_loss(batch, hidden.detach(), counted, targets)
+        if self._gated:
+            rise = min(1.0, max(0.0, (self.share - PENALTY_FROM) / (PENALTY_FULL - PENALTY_FROM)))
+            loss = loss + PENALTY * rise * self._open_share()
+        loss.backward()
+        rate = min(1.0, (self.step + 1) / 50)
+        if self.share > DECAY_FROM:
+            rate = max(0.02, (1 - self.share) / (1 - DECAY_FROM))
+        self.optimisers.step(rate)
+        self.step += 1
+        self.cpu += time.process_time() - begun
+
+    def report(self, documents: int = 32) -> None:
+        """Log the loss and the held-out score; freeze the position gates that are closed and quiet."""
+        result = score(self.model, self.tokenizer, facts=6, documents=documents)
+        em = (result.exact("zh") + result.exact("en")) / 2
+        entry: dict[str, Any] = {
+            "event": "progress", "step": self.step, "cpu_s": round(self.cpu, 1),
+            "loss": round(sum(self.losses) / max(1, len(self.losses)), 4), **result.summary(),
+        }  # fmt: skip
+        self.losses.clear()
+        if self._gated:
+            entry["gates"] = self._freeze(em)
+        self.best = max(self.best, em)
+        self.log(entry)
+
+    def _batch(self, rng: random.Random) -> Batch:
+        if rng.random() < max(0.0, 0.7 * (1 - self.share / WARM)):
+            return repeat_batch(rng, self.tokenizer, documents=8, length=160)
+        if rng.random() < max(0.0, 0.7 * (1 - self.share / POINT)):
+            sentences = rng.choice((2, 3, 4, 6, 8, 12))
+            return point_batch(rng, self.tokenizer, documents=max(4, 72 // sentences), sentences=sentences)
+        facts = rng.choice(LATE_FACTS if self.share >= 0.3 else EARLY_FACTS)
+        documents = max(2, min(12, 56 // facts))
+        return document_batch(rng, self.tokenizer, documents=documents, facts=facts, questions=min(facts, 8))[0]
+
+    # auto: positions to zero, then the entropy gate
+
+    @property
+    def _gated(self) -> bool:
+        return self.model.config.generation == "auto" and self.model.config.buckets > 0
+
+    def _gates(self) -> list[tuple[PositionEncoder, Gate]]:
+        found = [layer.pos_encoder for layer in self.model.blocks]
+        return [(encoder, encoder.gate) for encoder in found if encoder is not None and encoder.gate is not None]
+
+    def _open_share(self) -> Tensor:
+        heads = self.model.config.heads * self.model.config.layers
+        return torch.stack([gate.open_share() for _, gate in self._gates()]).sum() / heads
+
+    def _turn(self) -> None:
+        """What changes at this point of the run."""
+        if self.model.config.generation != "auto":
+            return
+        if self.share >= ENTROPY_FROM and self.model.bound is None:
+            self._calibrate_entropy()
+        if self.share >= POSITIONS_UNTIL and self._gated:
+            self.log({"event": "positions removed", "step": self.step, "open": self._open_gates()})
+            self.without_positions()
+
+    def without_positions(self) -> None:
+        """Delete the position tensors and go on training what is left."""
+        self.model.config = replace(self.model.config, buckets=0)
+        for layer in self.model.blocks:
+            layer.pos_encoder, layer.config = None, self.model.config
+        self.optimisers = Optimisers(self.model)
+
+    def _calibrate_entropy(self) -> None:
+        """The bound that closes GATED_SHARE of the head-queries of held-out documents."""
+        batch, _ = document_batch(random.Random("entropy"), self.tokenizer, documents=16, facts=8, questions=6)
+        self.model.bound = 2.0  # above any entropy over ln n: nothing is closed while it is measured
+        self.model.eval()
+        with torch.no_grad():
+            self.model(batch)
+        self.model.train()
+        real = batch.weights > 0
+        measured = [layer.entropy for layer in self.model.blocks if layer.entropy is not None]
+        values = torch.cat([entropy.transpose(1, 2)[real].flatten() for entropy in measured])
+        self.close_heads(round(float(values.quantile(1 - GATED_SHARE)), 4))
+        self.log({"event": "entropy gate on", "step": self.step, "bound": self.model.bound, "unit": "entropy / ln n"})
+
+    def close_heads(self, bound: float | None) -> None:
+        """From here on, gate heads by entropy (None: not at all)."""
+        self.model.bound = bound
+        self.model.config = replace(self.model.config, entropy_bound=bound)
+
+    def _open_gates(self) -> list[int]:
+        self.model.eval()
+        found = [int((gate() > 0).sum()) for _, gate in self._gates()]
+        self.model.train()
+        return found
+
+    def _freeze(self, em: float) -> list[int]:
+        """Freeze closed gates whose gradient norm, measured on held-out data, is quiet while the score holds."""
+        self.model.eval()
+        batch, _ = document_batch(
+            random.Random(f"freeze:{self.step}"), self.tokenizer, documents=8, facts=6, questions=6
+        )
+        hidden = self.model(batch)
+        counted = batch.weights[:, :-1] > 0
+        logits = self.model.logits(hidden[:, :-1][counted])
+        functional.cross_entropy(logits, batch.tokens[:, 1:][counted]).backward()
+        for index, (encoder, gate) in enumerate(self._gates()):
+            assert encoder.weight.grad is not None
+            norms = encoder.weight.grad.norm(dim=1)
+            quiet = (gate().detach() == 0) & (norms < QUIET) & ~gate.frozen
+            if em < self.best - 0.02:
+                continue
+            gate.frozen |= quiet
+            for head in quiet.nonzero().flatten().tolist():
+                norm = f"grad_norm={float(norms[head]):.4e} (frozen)"
+                line = f"[Layer {index}] pos_encoder.weight[{head}]: {norm} step {self.step}"
+                self.log({"event": "frozen", "line": line})
+        self.model.zero_grad(set_to_none=True)
+        self.model.train()
+        return self._open_gates()
+
+    # legacy: the check loop
+
+    def _check_loss(self, batch: Batch, hidden: Tensor, counted: Tensor, targets: Tensor) -> Tensor:
+        """Rated candidates against what was right, and the rescored distribution, over all rounds."""
+        assert self.model.check is not None
+        embedding = self.model.embedding.weight.detach()
+        before = functional.pad(hidden, (0, 0, 1, 0))[:, :-2][counted]
+        read = self._read(batch)[:, :-1][counted]
+        kept = torch.randperm(len(targets))[:256]
+        targets = targets[kept]
+        present = batch.tokens[counted.nonzero()[:, 0][kept]][:, None]
+        loss = torch.zeros(())
+        hidden = hidden[:, :-1][counted]
+        for logits, candidates, ratings in self.model.check(hidden[kept], before[kept], read[kept], embedding):
+            right = (candidates == targets[:, None]).float()
+            anchored = (present == candidates[..., None]).any(-1).float()
+            labels = torch.stack([right, anchored, right], -1)  # the third rating is "no jump"
+            loss = loss + functional.binary_cross_entropy_with_logits(ratings, labels)
+            loss = loss + functional.cross_entropy(logits, targets)
+        return loss / (self.model.config.check_rounds + 1)
+
+    def _read(self, batch: Batch) -> Tensor:
+        """The mean embedding of what each token sees."""
+        seen = batch.mask.float()
+        embedded = self.model.embedding.weight.detach()[batch.tokens]
+        return (seen @ embedded) / seen.sum(-1, keepdim=True)
