@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
+    from .answering.citations import Citation
+    from .answering.coverage import Coverage
+    from .answering.errors import SegmentsFailed, SegmentsLate
+    from .answering.jobs import Progress
     from .checking.fidelity import FidelityReport
     from .checking.format import FormatSpec
     from .client import AsyncClient, Client, ModelRetirementWarning
@@ -56,6 +60,10 @@ if TYPE_CHECKING:
     from .streams import AsyncStream, Stream
 
 _HOMES = {
+    "answering.citations": ("Citation",),
+    "answering.coverage": ("Coverage",),
+    "answering.errors": ("SegmentsFailed", "SegmentsLate"),
+    "answering.jobs": ("Progress",),
     "checking.fidelity": ("FidelityReport",),
     "checking.format": ("FormatSpec",),
     "client": ("AsyncClient", "Client", "ModelRetirementWarning"),

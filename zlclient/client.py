@@ -98,14 +98,14 @@ class _Base:
     def _prepare(self, request: Request, route: str | None = None) -> Prepared:
         return corridor.prepare(request, self.settings, self._clock.today(), self._rejections, route)
 
-    def _plan(self, request: Request) -> Plan:
+    def _plan(self, request: Request, route: str | None = None) -> Plan:
         began = self._clock.monotonic()
-        first = self._prepare(request)
+        first = self._prepare(request, route)
         for note in first.adjustments:
             if note.rule == "lifecycle":
                 warnings.warn(note.reason, ModelRetirementWarning, stacklevel=5)
         routes = self.settings.fallback if request.fallback is None else request.fallback
-        fallbacks = [partial(self._fallback, request, route) for route in routes]
+        fallbacks = [partial(self._fallback, request, name) for name in routes]
         return Plan(began, self._target(first), fallbacks, self._amend)
 
     def _target(self, prepared: Prepared) -> Target:
@@ -216,12 +216,12 @@ class _Base:
             return self._answer(request)
         trial = self._traffic.begin(request)
         try:
-            reply = self._answer(trial.request)
+            reply = self._answer(request, trial.arm)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            reply = self._answer(control)
+            reply = self._answer(control, trial.control)
         except CheckError as error:
             trial.failed(error)
             raise
@@ -234,12 +234,12 @@ class _Base:
             return await self._aanswer(request)
         trial = self._traffic.begin(request)
         try:
-            reply = await self._aanswer(trial.request)
+            reply = await self._aanswer(request, trial.arm)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            reply = await self._aanswer(control)
+            reply = await self._aanswer(control, trial.control)
         except CheckError as error:
             trial.failed(error)
             raise
@@ -249,58 +249,61 @@ class _Base:
 
     def _send_copy(self, trial: Trial, reply: Reply) -> None:
         """Send a shadow copy to the treatment, if one is due; nobody waits for it."""
-        copy = trial.shadow_request()
-        if copy is not None:
-            threading.Thread(target=self._shadow, args=(trial, copy, reply), daemon=True).start()
+        arm = trial.shadow_arm()
+        if arm is not None:
+            threading.Thread(target=self._shadow, args=(trial, arm, reply), daemon=True).start()
 
     def _asend_copy(self, trial: Trial, reply: Reply) -> None:
-        copy = trial.shadow_request()
-        if copy is not None:
-            task = asyncio.create_task(self._ashadow(trial, copy, reply))
+        arm = trial.shadow_arm()
+        if arm is not None:
+            task = asyncio.create_task(self._ashadow(trial, arm, reply))
             self._shadows.add(task)  # the loop itself keeps only a weak reference
             task.add_done_callback(self._shadows.discard)
 
-    def _shadow(self, trial: Trial, copy: Request, reply: Reply) -> None:
+    def _shadow(self, trial: Trial, arm: str, reply: Reply) -> None:
         try:
-            trial.shadowed(reply, self._answer(copy))
+            trial.shadowed(reply, self._answer(trial.request, arm))
         except SendError as error:
             trial.shadowed(reply, error)
 
-    async def _ashadow(self, trial: Trial, copy: Request, reply: Reply) -> None:
+    async def _ashadow(self, trial: Trial, arm: str, reply: Reply) -> None:
         try:
-            trial.shadowed(reply, await self._aanswer(copy))
+            trial.shadowed(reply, await self._aanswer(trial.request, arm))
         except SendError as error:
             trial.shadowed(reply, error)
 
-    def _answer(self, request: Request) -> Reply:
+    def _answer(self, request: Request, route: str | None = None) -> Reply:
+        """The checked answer, by `route` instead of the request's own where an experiment chose one."""
         if request.document is not None:
             from .answering.driving import answer_over
 
-            return answer_over(self._reading(request), self._answer)
+            return answer_over(self._reading(by_route(request, route)), self._answer)
         try:
-            opened = self._sender.send(self._plan(request), whole=True)
+            opened = self._sender.send(self._plan(request, route), whole=True)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(self._answer(first), self._answer(second), error)
+            return joined(self._answer(first, route), self._answer(second, route), error)
         reply = self._finish(opened.call, request)
         if wants_another(reply, request, self.settings):
-            opened = self._sender.send(self._plan(left_of(request, self.settings, reply)), whole=True)
+            opened = self._sender.send(self._plan(left_of(request, self.settings, reply), route), whole=True)
             reply = again(reply, self._finish(opened.call, request))
         return settled(reply, request, self.settings)
 
-    async def _aanswer(self, request: Request) -> Reply:
+    async def _aanswer(self, request: Request, route: str | None = None) -> Reply:
         if request.document is not None:
             from .answering.driving import aanswer_over
 
-            return await aanswer_over(self._reading(request), self._aanswer)
+            return await aanswer_over(self._reading(by_route(request, route)), self._aanswer)
         try:
-            opened = await self._async_sender.send(self._plan(request), whole=True)
+            opened = await self._async_sender.send(self._plan(request, route), whole=True)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(await self._aanswer(first), await self._aanswer(second), error)
+            return joined(await self._aanswer(first, route), await self._aanswer(second, route), error)
         reply = self._finish(opened.call, request)
         if wants_another(reply, request, self.settings):
-            opened = await self._async_sender.send(self._plan(left_of(request, self.settings, reply)), whole=True)
+            opened = await self._async_sender.send(
+                self._plan(left_of(request, self.settings, reply), route), whole=True
+            )
             reply = again(reply, self._finish(opened.call, request))
         return settled(reply, request, self.settings)
 
@@ -309,12 +312,12 @@ class _Base:
             return Stream(*self._open(request))
         trial = self._traffic.begin(request)
         try:
-            opened, finish = self._open(trial.request)
+            opened, finish = self._open(request, trial.arm)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened, finish = self._open(control)
+            opened, finish = self._open(control, trial.control)
 
         def finish_trial(call: Call) -> Reply:
             reply = trial.answered(finish(call))
@@ -328,12 +331,12 @@ class _Base:
             return AsyncStream(*await self._aopen(request))
         trial = self._traffic.begin(request)
         try:
-            opened, finish = await self._aopen(trial.request)
+            opened, finish = await self._aopen(request, trial.arm)
         except SendError as error:
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened, finish = await self._aopen(control)
+            opened, finish = await self._aopen(control, trial.control)
 
         def finish_trial(call: Call) -> Reply:
             reply = trial.answered(finish(call))
@@ -342,21 +345,21 @@ class _Base:
 
         return AsyncStream(opened, finish_trial, trial.failed)
 
-    def _open(self, request: Request) -> tuple[Opened, Callable[[Call], Reply]]:
+    def _open(self, request: Request, route: str | None = None) -> tuple[Opened, Callable[[Call], Reply]]:
         """The answer under way, and what makes a reply of the call it comes from."""
         if request.document is not None:
             from .answering.driving import open_over
 
-            return open_over(self._reading(request), self._answer, self._open)
-        opened = self._sender.send(self._plan(request), whole=False)
+            return open_over(self._reading(by_route(request, route)), self._answer, self._open)
+        opened = self._sender.send(self._plan(request, route), whole=False)
         return opened, partial(self._finish_stream, request=request)
 
-    async def _aopen(self, request: Request) -> tuple[AsyncOpened, Callable[[Call], Reply]]:
+    async def _aopen(self, request: Request, route: str | None = None) -> tuple[AsyncOpened, Callable[[Call], Reply]]:
         """As `_open`."""
         if request.document is not None:
             from .answering.driving import aopen_over
 
-            return await aopen_over(self._reading(request), self._aanswer, self._aopen)
+            return await aopen_over(self._reading(by_route(request, route)), self._aanswer, self._aopen)
         opened = await self._async_sender.send(self._plan(request), whole=False)
         return opened, partial(self._finish_stream, request=request)
 
@@ -379,6 +382,11 @@ class _Base:
         for provider in self._providers.values():
             await provider.aclose()
         await asyncio.to_thread(self._traffic.close)
+
+
+def by_route(request: Request, route: str | None) -> Request:
+    """`request` as one that asks for `route`."""
+    return request if route is None else replace(request, experiment=None, model=route, provider=None)
 
 
 class Client(_Base):

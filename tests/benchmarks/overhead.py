@@ -1,17 +1,19 @@
 """What a call costs beside the raw SDK's `create` and the peers, on loopback, in interleaved rounds.
 
-    python tests/benchmarks/overhead.py [--rounds 3] [--calls 500] [--peers]
+    python tests/benchmarks/overhead.py [--rounds 3] [--calls 500] [--peers] [--stores memory sqlite:///… redis://…]
 
 Each arm is a process of its own (so that memory is its own), driven call by call in turn, so that a slow moment of the
 machine meets every arm. Prints the median of same-round ratios over the raw SDK's `messages.create` (async arms: over the
 raw async SDK's), peak memory after 100 calls, and the CPU seconds of importing each. With --peers, those peers that
-are installed (litellm, any-llm-sdk, pydantic-ai, langchain-anthropic) stand in the same table.
+are installed (litellm, any-llm-sdk, pydantic-ai, langchain-anthropic) stand in the same table. With --stores, calls with
+`experiment=` over each store stand beside the plain call; the column `× plain` is their overhead.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import os
 import statistics
 import subprocess
@@ -48,6 +50,16 @@ def make(arm: str, base: str) -> Any:
         kind = anthropic.Anthropic if arm == "anthropic" else anthropic.AsyncAnthropic
         client = kind(base_url=base, max_retries=0, timeout=10)
         return lambda: client.messages.create(model=MODEL, max_tokens=64, messages=messages)
+    if arm.startswith("experiment "):
+        import zlclient
+
+        route = {"model": f"anthropic:{MODEL}"}
+        rollout = {"control": "one", "treatment": "two", "unit": "user_id", "stages": [50, 100]}
+        client = zlclient.Client(
+            store=arm.partition(" ")[2], rollouts={"bench": rollout}, routes={"one": route, "two": route}
+        )
+        units = itertools.count()
+        return lambda: client.chat(PROMPT, max_tokens=64, experiment="bench", unit=next(units))
     if arm.startswith("zlclient"):
         import zlclient
 
@@ -157,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--stores", nargs="*", default=[])
     parser.add_argument("--arm")
     parser.add_argument("--base")
     parser.add_argument("--async", dest="is_async", action="store_true")
@@ -170,6 +183,7 @@ def main() -> None:
         wanted = dict(ARMS)
         if args.peers:
             wanted |= {n: (arm, False) for n, (arm, module) in PEERS.items() if importlib.util.find_spec(module)}
+        wanted |= {f"experiment= over {url.split(':')[0]}": (f"experiment {url}", False) for url in args.stores}
         arms = [Arm(name, arm, is_async, server.url) for name, (arm, is_async) in wanted.items()]
         slice_size = 20
         for _ in range(args.rounds):
@@ -181,11 +195,15 @@ def main() -> None:
             for arm in arms:
                 arm.medians.append(statistics.median(times[arm.name]))
     raw = {arm.is_async: arm for arm in arms if arm.name in ("anthropic create", "anthropic async create")}
-    print(f"{'':28} {'× raw':>7} {'ms':>7} {'MB':>6}")
+    plain = next(arm for arm in arms if arm.name == "zlclient chat, plain")
+    print(f"{'':30} {'× raw':>7} {'× plain':>8} {'ms':>7} {'MB':>6}")
     for arm in arms:
         ratios = [mine / base for mine, base in zip(arm.medians, raw[arm.is_async].medians, strict=True)]
+        over = [mine / base for mine, base in zip(arm.medians, plain.medians, strict=True)]
         ms = 1e3 * statistics.median(arm.medians)
-        print(f"{arm.name:28} {statistics.median(ratios):7.2f} {ms:7.2f} {arm.memory:6.0f}")
+        print(
+            f"{arm.name:30} {statistics.median(ratios):7.2f} {statistics.median(over):8.2f} {ms:7.2f} {arm.memory:6.0f}"
+        )
         arm.process.kill()
     print()
     for code in IMPORTS:

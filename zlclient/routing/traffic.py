@@ -1,7 +1,7 @@
 """Between the client and the router: one request's trial, from its assignment to what is written down about it.
 
-trial = traffic.begin(request)            # which arm, as a request for that arm's route
-... answer trial.request; if that fails and trial.control_request(error) gives one, answer that ...
+trial = traffic.begin(request)            # which arm
+... answer `request` by the route trial.arm; if that fails, answer trial.control_request(error) by trial.control ...
 reply = trial.answered(reply)             # recorded, with its arm
 """
 
@@ -88,13 +88,22 @@ class Trial:
     def __init__(
         self, router: Router, decision: Decision, request: Request, request_id: str, *, log_content: bool
     ) -> None:
-        self._router, self.decision, self._asked = router, decision, request
+        self._router, self.decision, self.request = router, decision, request
         self._request_id, self._log_content = request_id, log_content
         self._error: SendError | CheckError | None = None
-        self.request = replace(request, experiment=None, model=decision.arm, provider=None)
+
+    @property
+    def arm(self) -> str:
+        """The route that answers."""
+        return self.decision.arm
+
+    @property
+    def control(self) -> str:
+        """The route that answers where the arm fails."""
+        return self._router.control(self.decision.experiment)
 
     def control_request(self, error: SendError) -> Request | None:
-        """The request for the control after the arm failed with `error`; None where the control itself failed.
+        """What is left to ask the control after the arm failed with `error`; None where the control itself failed.
 
         Raises nothing; where None comes back the failure is written down and the caller raises `error`.
         """
@@ -104,7 +113,7 @@ class Trial:
         if self.decision.variation == 0 or (left is not None and left <= 0):
             self._record(self._request_id, None)
             return None
-        return replace(self.request, model=self._router.control(self.decision.experiment), deadline=left)
+        return replace(self.request, deadline=left)
 
     def answered(self, reply: Reply) -> Reply:
         """`reply` with its arm, written down."""
@@ -112,7 +121,7 @@ class Trial:
         arm = decision.arm
         notes = [Adjustment("route", "arm", decision.experiment, decision.arm, decision.reason)]
         if error is not None:
-            arm = self._router.control(decision.experiment)
+            arm = self.control
             reason = f"{decision.arm} failed: {type(error).__name__}"
             notes.append(Adjustment("route", "control", decision.arm, arm, reason))
             if isinstance(error, SendError):
@@ -126,10 +135,9 @@ class Trial:
         self._error = error
         self._record(self._request_id, None)
 
-    def shadow_request(self) -> Request | None:
-        """The copy to send to the treatment beside this answer, if one is due."""
-        arm = self._router.shadow_arm(self.decision, self._request_id) if self._error is None else None
-        return None if arm is None else replace(self.request, model=arm)
+    def shadow_arm(self) -> str | None:
+        """The treatment to send a copy to beside this answer, if one is due."""
+        return self._router.shadow_arm(self.decision, self._request_id) if self._error is None else None
 
     def shadowed(self, reply: Reply, outcome: Reply | SendError) -> None:
         """What became of the copy."""

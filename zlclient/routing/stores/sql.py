@@ -44,7 +44,7 @@ class SqlStore(RelationalStore):
             import sqlalchemy
             import sqlalchemy.exc
         except ImportError as error:
-            raise need_driver("sqlalchemy and psycopg", "sql") from error
+            raise need_driver("sqlalchemy and psycopg", "postgresql") from error
         self._sqlalchemy = sqlalchemy
         address = sqlalchemy.make_url(url)
         # psycopg 3 is the driver we are tested with; a driver named in the address is taken as it is.
