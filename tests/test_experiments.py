@@ -101,9 +101,14 @@ async def test_async_and_streams(client, faulty):
     with client.stream("hi", experiment="bot", unit="u", arm="auto") as answer:
         assert "".join(answer) == "Hello from loopback."
         assert answer.reply.arm == "auto"
+    assert [model_of(request) for request in faulty.requests] == ["claude-sonnet-5-5"] * 2
+    async with await client.astream("hi", experiment="bot", unit="u", arm="auto") as answer:
+        assert (await answer.reply()).arm == "auto"
+    assert model_of(faulty.requests[-1]) == "claude-sonnet-5-5"
     faulty.script({"status": 401})
     async with await client.astream("hi", experiment="bot", unit="u", arm="auto") as answer:
         assert (await answer.reply()).arm == "legacy"
+    assert model_of(faulty.requests[-1]) == "claude-sonnet-4-6"
 
 
 @pytest.mark.parametrize("verb", ["chat", "stream"])

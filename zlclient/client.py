@@ -360,7 +360,7 @@ class _Base:
             from .answering.driving import aopen_over
 
             return await aopen_over(self._reading(by_route(request, route)), self._aanswer, self._aopen)
-        opened = await self._async_sender.send(self._plan(request), whole=False)
+        opened = await self._async_sender.send(self._plan(request, route), whole=False)
         return opened, partial(self._finish_stream, request=request)
 
     def outcome(self, reply: Reply | str, metric: str, value: bool | float) -> None:
