@@ -19,7 +19,8 @@ it. None ever holds a key or prompt text; the partial answer of a broken stream 
         ├── StreamBroken       content had begun, then the stream dropped, stalled or ended early
         ├── BadAnswer          a success that is no answer: HTML, no body, malformed JSON
         │   └── EmptyAnswer    a complete answer without any content
-        └── ClientClosed       the client was closed before or during the call
+        ├── ClientClosed       the client was closed before or during the call
+        └── SegmentsFailed     parts of a document could not be read (answering/errors.py)
 """
 
 from __future__ import annotations
