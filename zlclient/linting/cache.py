@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import astuple
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -45,11 +45,11 @@ class LintCache:
         entry = self._entries.get(path)
         if entry is None or entry[0] != key:
             return None
-        return tuple(_diagnostic(item) for item in entry[1])
+        return tuple(_diagnostic(dict(item)) for item in entry[1])
 
     def put(self, path: str, key: str, diagnostics: tuple[Diagnostic, ...]) -> None:
         """Remember the findings of a file."""
-        self._entries[path] = [key, [astuple(item) for item in diagnostics]]
+        self._entries[path] = [key, [asdict(item) for item in diagnostics]]
         self._changed = True
 
     def save(self) -> None:
@@ -66,12 +66,12 @@ class LintCache:
             return
 
 
-def _diagnostic(item: list[Any]) -> Diagnostic:
-    *head, fix, line_text = item
+def _diagnostic(item: dict[str, Any]) -> Diagnostic:
+    fix = item.pop("fix")
     if fix is not None:
-        title, edits, safety, touches = fix
-        fix = Fix(title, tuple(Edit(*edit) for edit in edits), safety, tuple(touches))
-    return Diagnostic(*head, fix, line_text)
+        edits = tuple(Edit(*edit) for edit in fix["edits"])
+        fix = Fix(fix["title"], edits, fix["safety"], tuple(fix["touches"]))
+    return Diagnostic(**item, fix=fix)
 
 
 def _stamp() -> str:

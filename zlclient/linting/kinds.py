@@ -19,7 +19,7 @@ MASK: Final = "\ufffc"
 _FENCE = re.compile(r"^[ \t]{0,12}(?:>[ \t]?)?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,400}?\1(?!`)")
 _QUOTED = re.compile(
-    r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,100}》"
+    r"\"[^\"\n]{1,3000}\"|“[^”\n]{1,3000}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,100}》"
     r"|'(?<![\w']')(?=[^\s'])[^'\n]{1,200}(?<=[^\s'])'(?![\w'])|‘[^’\n]{1,200}’(?!\w)"
 )
 _TRIPLE = re.compile(r"\"\"\"[^\"]{1,20000}?\"\"\"|'''[^']{1,20000}?'''")
@@ -39,8 +39,8 @@ _EXAMPLE_TITLE = re.compile(
 _HEADING = re.compile(
     r"^[ \t]{0,3}(?:(?P<level>#{1,6})[ \t]*(?P<title>[^\n]*?)|(?P<bold>\*\*[^*\n]{1,80}\*\*[:：]?))[ \t]*$"
 )
+_EXAMPLE_NUMBER = re.compile(r"[ \t*]*(?:Example|Sample|示例|样例|例)[ \t]?\d{1,2}\b[^\n]{0,60}$")
 _LEAD_IN = re.compile(
-    r"^[ \t*]*(?:Example|Sample|示例|样例|例)[ \t]?\d{1,2}\b[^\n]{0,60}$|"
     r"(?:\b(?:for example|for instance|examples?|sample)\b[^\n.]{0,60}|(?:例如|比如|示例|样例|举例|例子)[^\n。]{0,20})"
     r"[:：][ \t*]*$",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ _CALL_LINE = re.compile(
 )
 _TURN = re.compile(
     r"^[ \t>*-]{0,6}(?:\*\*)?(?P<label>user|human|assistant|ai|bot|agent|customer|q|a|question|answer"
-    r"|input|output|query|response"
+    r"|input|submission|output|query|response"
     r"|thought|action|observation|用户|助手|客户|客服|问|答|问题|答案|输入|输出|思考"
     r"|观察)\s?\d{0,3}(?:\*\*)?[ \t]*[:：](?P<rest>.*)$",
     re.IGNORECASE,
@@ -176,8 +176,12 @@ def _by_line(kinds: Kinds, text: str) -> None:
 def _has_turns(text: str) -> bool:
     """Whether labelled turns (user: … assistant: …) alternate, so that such lines are a transcript."""
     lines = [line for line in text.split("\n") if ":" in line or "：" in line]
-    labels = [match["label"].lower() for match in map(_TURN.match, lines) if match and match["rest"].strip()]
-    return len(set(labels)) >= 2 and len(labels) >= 3
+    turns = [match for match in map(_TURN.match, lines) if match]
+    labels = [match["label"].lower() for match in turns if match["rest"].strip()]
+    if len(set(labels)) >= 2 and len(labels) >= 3:
+        return True
+    # `Input:` alone on its line may also ask for an input; four such lines are examples.
+    return len({match["label"].lower() for match in turns}) >= 2 and len(turns) >= 4
 
 
 class _Lines:
@@ -206,7 +210,10 @@ class _Lines:
         kind = self._kind(line, stripped)
         if kind != INSTRUCTION:
             self.kinds.mark(kind, start, end)
-        elif (stripped[-1] in ":：*" or stripped[0] in "ES示样例*") and _LEAD_IN.search(line):
+        elif stripped[0] in "ES示样例" and _EXAMPLE_NUMBER.match(line):
+            self.kinds.mark(EXAMPLE, start, end)
+            self.in_lead, self.lead_lines = True, 0
+        elif stripped[-1] in ":：*" and _LEAD_IN.search(line):
             self.in_lead, self.lead_lines = True, 0
 
     def _in_fence(self, line: str, start: int, end: int) -> bool:

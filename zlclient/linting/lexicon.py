@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Needs, is_possible, needs
+from .lexicon_gate import Needs, holds_runs, holds_words, needs
 from .lexicon_gate import first_letters as _first_letters
 
 LANGUAGES = ("en", "zh")
@@ -49,12 +49,14 @@ class Lexicon:
 
     def may_hold(self, name: str, low: str) -> bool:
         """Whether a list can match in lower-case text; False is certain."""
-        return any(True for _ in self._possible(name, low))
+        return bool(self._possible(name, low))
 
-    def _possible(self, name: str, low: str) -> Iterator[Entry]:
+    def _possible(self, name: str, low: str) -> list[Entry]:
         entries = self._lists.get(name, ())
-        found = words(low) if self.language == "en" else frozenset[str]()
-        return (entry for entry in entries if is_possible(entry.needs, low, self.language, found))
+        if self.language != "en":
+            return [entry for entry in entries if holds_runs(entry.needs, low)]
+        found = words(low)
+        return [entry for entry in entries if holds_words(entry.needs, found)]
 
     @property
     def lists(self) -> Mapping[str, tuple[Entry, ...]]:

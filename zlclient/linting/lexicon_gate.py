@@ -39,10 +39,16 @@ def needs(pattern: str, language: str) -> Needs:
     return found[0] if len(found) == 1 else ()
 
 
-def is_possible(needed: Needs, low: str, language: str, words: frozenset[str]) -> bool:
-    """Whether a text in lower case, with its `first_letters`, may match."""
-    if language == "en":
-        return not any(keys.isdisjoint(words) for keys in needed)
+def holds_words(needed: Needs, words: frozenset[str]) -> bool:
+    """Whether a text with these `first_letters` may match."""
+    for keys in needed:  # noqa: SIM110 - called for every list and file: a generator doubles its time
+        if keys.isdisjoint(words):
+            return False
+    return True
+
+
+def holds_runs(needed: Needs, low: str) -> bool:
+    """Whether a lower-case text of a language without spaces may match."""
     return all(any(key in low for key in keys) for keys in needed)
 
 

@@ -53,9 +53,9 @@ _OPTION_TABLES: tuple[KeyPath, ...] = (
     ("model", "options", "additionalProperties"),
     ("model", "parameters"),
 )
+# Not azure_deployment: a deployment may bear any name, and Azure has retirement dates of its own.
 _MODEL_PATHS: tuple[KeyPath, ...] = (
     ("model", "id"),
-    ("model", "configuration", "azure_deployment"),
     ("model", "configuration", "model"),
     ("model", "configuration", "name"),
     ("modelName",),

@@ -36,7 +36,7 @@ class NoTrustNote(Rule):
     code, slug = "ZL031", "undelimited-input"
     fix = "unsafe"
     message = "`{name}` runs on from your instructions: nothing marks where the text of others begins and ends"
-    _label = re.compile(r"[:：]\s*$")
+    _label = re.compile(r"[:：]\s*$|^[ \t]*#[^\n]*\s*$", re.MULTILINE)
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
@@ -77,6 +77,9 @@ class LongDocumentUnanchored(Rule):
             for variable, start, end in outputs(doc, block):
                 if instructions < 12 or not is_document(variable.name) or is_enclosed(block, start, end):
                     continue
+                line = block.line_at(start)
+                if (block.text[line.start : start] + block.text[end : line.end]).strip():
+                    continue  # a phrase within a sentence, whatever its name
                 before = block.text[:start].rstrip()
                 above = "\n".join(line for line in before.split("\n")[-5:])
                 if re.search(

@@ -81,8 +81,8 @@ class RepeatedInstruction(Rule):
                     seen.clear()
                     continue
                 key = line.strip(" \t\r*-.。").lower()
-                if len(key) < (12 if _CJK.search(key) else 36):
-                    continue
+                if len(key) < (12 if _CJK.search(key) else 36) or not any(map(str.isalpha, key)):
+                    continue  # too short to be an instruction, or a rule of dashes
                 number = doc.source.line_col(block.part.to_file(start))[0]
                 first = seen.setdefault(key, number)
                 if first != number:
