@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 
 import pytest
 
@@ -88,6 +89,12 @@ def test_explain_and_list(capsys):
     assert len(json.loads(capsys.readouterr().out)) >= 60
     assert run("--list-rules") == 0
     assert "ZL904  empty-guarantee" in capsys.readouterr().out
+
+
+def test_server_without_its_extra_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zlclient.linting.lsp", None)
+    assert run("--server") == 2
+    assert "zlclient[lsp]" in capsys.readouterr().err
 
 
 def test_watch_reports_new_changed_and_gone_files(tmp_path):

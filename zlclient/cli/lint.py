@@ -47,6 +47,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--update-baseline", action="store_true", help="write the findings of now to --baseline")
     parser.add_argument("--watch", action="store_true", help="lint again whenever a file changes")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--server", action="store_true", help="run as a language server over stdio (extra: lsp)")
     parser.add_argument("--no-cache", action="store_true", help="lint every file, whatever is remembered")
     parser.add_argument("--explain", metavar="RULE", help="show a rule's page")
     parser.add_argument("--list-rules", action="store_true", help="list all rules")
@@ -74,6 +75,8 @@ def _run(args: argparse.Namespace) -> int:
         return CLEAN
     if args.list_rules:
         return _list_rules(args.output_format)
+    if args.server:
+        return _serve(_options(args))
     if args.update_baseline and args.baseline is None:
         raise ConfigError("needs --baseline FILE", key="--update-baseline")
     from zlclient.linting.running import Linter
@@ -90,6 +93,15 @@ def _run(args: argparse.Namespace) -> int:
         print(f"{_add_noqa(reports)} findings silenced", file=sys.stderr)
         reports = linter.reports(files)
     return _report(args, reports)
+
+
+def _serve(options: dict[str, Any]) -> int:
+    try:
+        from zlclient.linting.lsp import create_server
+    except ImportError:
+        raise ConfigError("needs pygls: install zlclient[lsp]", key="--server") from None
+    create_server(options).start_io()
+    return CLEAN
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _DIRECTIVE = re.compile(
 )
 _CLOSERS = {"{#": "#}", "{{": "}}", "<!": "-->", "#": ""}
 _CODE = re.compile(r"[A-Z]{2}\d{1,3}", re.IGNORECASE)
+_LINE_END = re.compile(r"[\r\n]")
 _BLOCK_HEAD = re.compile(r"[|>][-+0-9]{0,2}[ \t]*#")
 
 
@@ -158,4 +159,5 @@ def noqa_comment(source: PromptSource, line: int, codes: Iterable[str]) -> Edit 
 
 
 def _line(text: str, start: int) -> str:
-    return re.compile(r"[^\r\n]*").match(text, start)[0]  # type: ignore[index]
+    end = _LINE_END.search(text, start)
+    return text[start : end.start() if end else len(text)]

@@ -26,6 +26,10 @@ _DOCUMENT = re.compile(
 )
 
 
+_OPEN_TAG = re.compile(r"<([A-Za-z_\u4e00-\u9fff][\w.-]{0,60})[^<>\n]{0,300}>")
+_CLOSE_TAG = re.compile(r"</([A-Za-z_\u4e00-\u9fff][\w.-]{0,60})>")
+
+
 def edit_in(doc: Document, block: Block, start: int, end: int, new: str) -> Edit | None:
     """The edit of `block.text[start:end]`, None where the file writes that text differently (escapes, folding)."""
     span = block.span(start, end)
@@ -106,9 +110,8 @@ def is_enclosed(block: Block, start: int, end: int) -> bool:
 
 
 def _open_tag(before: str, after: str) -> bool:
-    opened = {match[1] for match in re.finditer(r"<([A-Za-z_\u4e00-\u9fff][\w.-]*)[^<>\n]*>", before)}
-    closed_before = [match[1] for match in re.finditer(r"</([A-Za-z_\u4e00-\u9fff][\w.-]*)>", before)]
-    closed_after = {match[1] for match in re.finditer(r"</([A-Za-z_\u4e00-\u9fff][\w.-]*)>", after)}
-    return any(name in closed_after and before.rfind(f"<{name}") > before.rfind(f"</{name}>") for name in opened) and (
-        bool(opened) or bool(closed_before)
+    """Whether a tag is open here: begun before and not ended, and ended after."""
+    closed = set(_CLOSE_TAG.findall(after))
+    return any(
+        name in closed and before.rfind(f"<{name}") > before.rfind(f"</{name}>") for name in _OPEN_TAG.findall(before)
     )

@@ -12,7 +12,7 @@ from typing import ClassVar
 from zlclient.prompts.parts import Tag
 
 from ..block import Block
-from ..diagnostic import Finding
+from ..diagnostic import Finding, Fix
 from ..document import Document
 from ..kinds import INSTRUCTION, MASK
 from ..rule import Rule
@@ -158,7 +158,7 @@ def _continues(doc: Document, block: Block) -> bool:
     )
 
 
-def _close(doc: Document, block: Block, opening: re.Match[str]):
+def _close(doc: Document, block: Block, opening: re.Match[str]) -> Fix | None:
     body = block.text.rstrip()
     line = "\n" + opening["indent"] + opening["fence"]
     return fix_in(doc, block, len(body) - 1, len(body), body[-1] + line, "Close it at the end") if body else None

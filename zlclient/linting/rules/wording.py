@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..block import Block
-from ..diagnostic import Finding
+from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..kinds import MASK
 from ..lexicon import holds, lowered, matches, words
@@ -103,9 +103,7 @@ class Shouting(Rule):
                 hits.sort(key=lambda match: match.start())
                 yield self.in_block(block, *hits[0].span(), self._calm(doc, block, hits), count=len(hits), size=size)
 
-    def _calm(self, doc: Document, block: Block, hits: list[re.Match[str]]):
-        from ..diagnostic import Edit, Fix
-
+    def _calm(self, doc: Document, block: Block, hits: list[re.Match[str]]) -> Fix | None:
         edits: list[Edit] = []
         for match in hits:
             if not match[0].isascii() or match[0].startswith("!"):
