@@ -25,6 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     training.add_argument("--every", type=int, default=50, help="steps between two reports (default 50)")
     training.add_argument("--threads", type=int, default=1, help="PyTorch's threads (default 1)")
     training.set_defaults(run=_train)
+    exporting = commands.add_parser("export", help="write a run's checkpoint; auto's thresholds are calibrated")
+    exporting.add_argument("generation", choices=GENERATIONS)
+    exporting.add_argument("folder", type=Path, help="the run's")
+    exporting.add_argument("checkpoint", type=Path, help="the folder to write")
+    exporting.set_defaults(run=_export)
+    curves = commands.add_parser("curves", help="draw the loss, quality and gate curves of a run's log")
+    curves.add_argument("log", type=Path)
+    curves.add_argument("svg", type=Path)
+    curves.set_defaults(run=_curves)
     args = parser.parse_args(argv)
     return args.run(args)
 
@@ -43,6 +52,20 @@ def _train(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(args.threads)
     train(args.generation, args.folder, steps=args.steps, stem=args.stem, seed=args.seed, every=args.every)
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from .export import export_run
+
+    export_run(args.generation, args.folder, args.checkpoint)
+    return 0
+
+
+def _curves(args: argparse.Namespace) -> int:
+    from .curves import draw_curves
+
+    draw_curves(args.log, args.svg)
     return 0
 
 

@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from ..checkpoint import save_checkpoint, tensor_shapes
+from ...errors import ConfigError
+from ..checkpoint import load_checkpoint, save_checkpoint, tensor_shapes
+from ..config import Generation
 from ..safetensors import Array
-from ..tokenizer import Tokenizer
+from .calibrate import calibrate
 from .network import Decoder
+from .recipe import Run
+from .runs import LOG, STATE, restore
+from .vocabulary import build_tokenizer
 
 
 def tensors_of(model: Decoder) -> dict[str, Array]:
@@ -21,6 +28,23 @@ def tensors_of(model: Decoder) -> dict[str, Array]:
     return {name: weights[name].detach().numpy() for name in tensor_shapes(model.config)}
 
 
-def export(model: Decoder, tokenizer: Tokenizer, folder: Path) -> None:
-    """Write the checkpoint of `model` to `folder`."""
-    save_checkpoint(folder, model.config, tokenizer, tensors_of(model))
+def export_run(generation: Generation, run_folder: Path, folder: Path) -> None:
+    """Write the checkpoint of the run in `run_folder` to `folder`, auto's thresholds calibrated, and its log beside it.
+
+    Raises:
+        ConfigError: there is no run of `generation` in `run_folder`.
+    """
+    state = run_folder / STATE
+    if not state.exists():
+        raise ConfigError("holds no run", key="folder", value=str(run_folder))
+    run = Run(generation, build_tokenizer(), steps=1, seed=0, log=_unlogged)
+    restore(run, state)
+    save_checkpoint(folder, run.model.config, run.tokenizer, tensors_of(run.model))
+    if generation == "auto":
+        found = calibrate(load_checkpoint(folder, generation=generation))
+        save_checkpoint(folder, found.config, found.tokenizer, found.tensors)
+    shutil.copyfile(run_folder / LOG, folder / LOG)
+
+
+def _unlogged(entry: dict[str, Any]) -> None:
+    """Nothing is trained here, so nothing is logged."""

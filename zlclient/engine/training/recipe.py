@@ -98,7 +98,7 @@ class Run:
         self.step += 1
         self.cpu += time.process_time() - begun
 
-    def report(self, documents: int = 32) -> None:
+    def report(self, documents: int) -> None:
         """Log the loss and the held-out score; freeze the position gates that are closed and quiet."""
         result = score(self.model, self.tokenizer, facts=6, documents=documents)
         em = (result.exact("zh") + result.exact("en")) / 2

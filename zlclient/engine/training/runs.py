@@ -1,4 +1,4 @@
-"""A run's folder: `state.pt` to go on from, `training.jsonl`, and `stop`, a file that ends it early when it appears."""
+"""A run's folder: `state.pt` to go on from, `stem.pt` for auto to branch off, and the log `training.jsonl`."""
 
 # PyTorch's annotations leave much unknown; the rest of strict checking stays on.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ from ..config import Generation
 from .recipe import STEM, Run
 from .vocabulary import build_tokenizer
 
-STEM_STATE = "stem.pt"
+STATE, STEM_STATE, LOG = "state.pt", "stem.pt", "training.jsonl"
 
 
 def train(
@@ -29,24 +29,33 @@ def train(
     seed: int = 0,
     every: int = 50,
     save_every_s: float = 60.0,
+    limit: int | None = None,
+    documents: int = 96,
 ) -> Run:
     """Train to `steps`, from where the folder's state is; a kill loses at most `save_every_s` seconds of work.
 
-    `steps` may differ from the interrupted run's: what is left of the schedule stretches or shrinks with it. A run of
-    auto starts from `stem`, the folder of a legacy run that has passed its half.
+    `steps` may differ from the interrupted run's: what is left of the schedule stretches or shrinks with it.
+
+    Args:
+        generation: a run of auto starts from `stem`, the folder of a legacy run that has passed its half.
+        folder: the run's; stem: as said.
+        steps: the length of the run, of which this call does at most `limit`.
+        seed: of the data and the noise.
+        every: steps between two reports; the last one is on `documents` held-out documents, the others on a third.
+        save_every_s: seconds between two saved states.
 
     Raises:
         ConfigError: a run of auto has neither a state nor a stem.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log_file = folder / "training.jsonl"
+    log_file = folder / LOG
 
     def log(entry: dict[str, Any]) -> None:
         with log_file.open("a", encoding="utf-8") as out:
             out.write(json.dumps({"generation": generation, **entry}, ensure_ascii=False) + "\n")
 
     run = Run(generation, build_tokenizer(), steps=steps, seed=seed, log=log)
-    state = folder / "state.pt"
+    state = folder / STATE
     if state.exists():
         restore(run, state)
         log({"event": "resumed", "step": run.step, "steps": steps})
@@ -58,14 +67,15 @@ def train(
         branch(run, stem / STEM_STATE)
         log({"event": "branched", "step": run.step, "steps": steps})
     saved = time.monotonic()
-    while run.step < steps and not (folder / "stop").exists():
+    end = steps if limit is None else min(steps, run.step + limit)
+    while run.step < end:
         run.advance()
         done = run.step >= steps
         if generation == "legacy" and run.step == int(STEM * steps):
             save(run, folder / STEM_STATE)
             log({"event": "stem kept", "step": run.step})
         if run.step % every == 0 or done:
-            run.report(documents=32 if not done else 96)
+            run.report(documents if done else documents // 3)
         if done or time.monotonic() - saved > save_every_s:
             save(run, state)
             saved = time.monotonic()

@@ -46,8 +46,9 @@ def score(model: Decoder, tokenizer: Tokenizer, *, facts: int, documents: int, s
     model.eval()
     rng = random.Random(f"held-out:{seed}:{facts}")
     result = Score()
-    for _ in range(max(1, documents // 16)):
-        batch, made = document_batch(rng, tokenizer, documents=16, facts=facts, questions=6, whole=6)
+    for begun in range(0, documents, 16):
+        size = min(16, documents - begun)
+        batch, made = document_batch(rng, tokenizer, documents=size, facts=facts, questions=6, whole=6)
         hidden = model(batch)
         counted = batch.weights > 0.5
         guess = torch.zeros_like(batch.tokens)

@@ -1,0 +1,80 @@
+"""The thresholds of auto, calibrated once on held-out documents of each domain.
+
+answer        the probability of the sentence marker under which more would be right if the model refused: it makes
+              the share of right outcomes (right answers, and refusals where the document does not say) largest
+number, name  the probability that all but QUANTILE of the right answers' numbers and names reach
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..checkpoint import Checkpoint
+from ..prompt import Prompt
+from ..runner import Engine, Outcome
+from .data import DOMAINS, make_document
+
+QUANTILE = 0.005
+Seen = tuple[float, bool, bool]  # the marker's probability, whether it is right, whether a refusal would be
+
+
+def calibrate(checkpoint: Checkpoint, *, documents: int = 150, seed: int = 0) -> Checkpoint:
+    """`checkpoint` with a table of thresholds in its configuration."""
+    engine = Engine(checkpoint)
+    prompt = Prompt(engine.tokenizer)
+    rng = random.Random(f"calibration:{seed}")
+    answers: dict[str, list[Seen]] = {name: [] for name in DOMAINS}
+    details: dict[str, dict[str, list[float]]] = {name: {"number": [], "name": []} for name in DOMAINS}
+    for _ in range(documents):
+        document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, loose=0.2)
+        domain = document.domain if document.tag else "general"
+        passage = prompt.passage(document.sentences, tag=document.tag)
+        for question in document.questions:
+            if question.kind == "summary":
+                continue
+            gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
+            outcome = Outcome()
+            tokens = [*passage, *prompt.question(question.text)]
+            for _ in engine.stream(tokens, domain=domain, thresholds=False, max_tokens=len(gold) + 8, outcome=outcome):
+                pass
+            right = bool(question.answers) and outcome.tokens == gold[:-1]
+            points = outcome.snapshots
+            if points and points[0].point == "answer":
+                answers[domain].append((points[0].probability, right, not question.answers))
+            if right:
+                for point in points[1:]:
+                    if point.point != "answer":
+                        details[domain][point.point].append(point.probability)
+    table = {
+        name: {
+            "answer": _threshold(answers[name]),
+            **{point: _floor(values) for point, values in details[name].items()},
+        }
+        for name in DOMAINS
+    }
+    return replace(checkpoint, config=replace(checkpoint.config, thresholds=_rounded(table)))
+
+
+def _threshold(seen: Sequence[Seen]) -> float:
+    """Between two probabilities, where refusing below gives the most right outcomes; 0 where refusing never helps."""
+    ordered = sorted(seen)
+    right = sum(is_right for _, is_right, _ in ordered)
+    best, threshold = right, 0.0
+    for at, (probability, is_right, refusable) in enumerate(ordered):
+        right += refusable - is_right
+        if right > best:
+            after = ordered[at + 1][0] if at + 1 < len(ordered) else 1.0
+            best, threshold = right, (probability + after) / 2
+    return threshold
+
+
+def _floor(values: Sequence[float]) -> float:
+    return float(np.quantile(values, QUANTILE)) if values else 0.0
+
+
+def _rounded(table: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {name: {point: round(value, 4) for point, value in points.items()} for name, points in table.items()}
