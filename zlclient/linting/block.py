@@ -11,87 +11,17 @@ from typing import NamedTuple
 from zlclient.prompts.parts import Part, Span
 
 from .kinds import CODE, EXAMPLE, INSTRUCTION, MASK, TAG, Kinds, classify
+from .wordset import words_of
 
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[。！？；!?]+|\n")
 _BLANK = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _WORD = re.compile(r"[A-Za-zÀ-ÿ]+")
-_ENGLISH = frozenset(
-    [
-        "the",
-        "and",
-        "to",
-        "of",
-        "is",
-        "you",
-        "your",
-        "in",
-        "that",
-        "for",
-        "with",
-        "be",
-        "this",
-        "are",
-        "it",
-        "if",
-        "not",
-        "on",
-        "as",
-        "do",
-        "from",
-        "a",
-        "an",
-        "or",
-    ]
-)
-_OTHER = frozenset(
-    [
-        "und",
-        "der",
-        "die",
-        "das",
-        "nicht",
-        "ist",
-        "ein",
-        "eine",
-        "zu",
-        "les",
-        "des",
-        "est",
-        "une",
-        "pas",
-        "dans",
-        "que",
-        "el",
-        "los",
-        "las",
-        "para",
-        "una",
-        "por",
-        "con",
-        "não",
-        "il",
-        "della",
-        "le",
-        "la",
-        "en",
-        "un",
-        "et",
-        "du",
-        "mit",
-        "auf",
-        "den",
-        "von",
-        "sie",
-        "wie",
-        "être",
-        "você",
-        "são",
-        "niet",
-        "het",
-        "een",
-    ]
+_ENGLISH = words_of("the and to of is you your in that for with be this are it if not on as do from a an or")
+_OTHER = words_of(
+    "und der die das nicht ist ein eine zu les des est une pas dans que el los las para una por "
+    "con não il della le la en un et du mit auf den von sie wie être você são niet het een"
 )
 
 

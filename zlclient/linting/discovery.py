@@ -10,37 +10,18 @@ from typing import Any
 from zlclient.errors import ConfigError
 
 from .lint_settings import LintSettings
+from .wordset import words_of
 
-SUFFIXES = frozenset(
-    [".prompty", ".prompt", ".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".yml", ".yaml", ".py"]
-)
-SKIPPED = frozenset(
-    [
-        ".git",
-        ".hg",
-        ".svn",
-        ".venv",
-        "venv",
-        "node_modules",
-        "__pycache__",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".pytest_cache",
-        "dist",
-        "build",
-        "site-packages",
-        ".eggs",
-        ".idea",
-        ".vscode",
-    ]
+SUFFIXES = words_of(".prompty .prompt .j2 .jinja .jinja2 .md .markdown .txt .yml .yaml .py")
+SKIPPED = words_of(
+    ".git .hg .svn .venv venv node_modules __pycache__ .tox .nox .mypy_cache .ruff_cache "
+    ".pytest_cache dist build site-packages .eggs .idea .vscode"
 )
 # Files for people, which tools put beside prompts.
-_NO_PROMPTS = frozenset(
-    ["readme.md", "changelog.md", "contributing.md", "code_of_conduct.md", "security.md", "license.md", "license.txt",
-     "requirements.txt", "robots.txt", "cmakelists.txt", ".pre-commit-config.yaml", "mkdocs.yml", "pnpm-lock.yaml"]
-)  # fmt: skip
+_NO_PROMPTS = words_of(
+        "readme.md changelog.md contributing.md code_of_conduct.md security.md license.md license.txt "
+        "requirements.txt robots.txt cmakelists.txt .pre-commit-config.yaml mkdocs.yml pnpm-lock.yaml"
+    )  # fmt: skip
 
 
 def find_files(paths: Iterable[str | Path], settings: LintSettings) -> list[Path]:

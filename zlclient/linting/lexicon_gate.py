@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 # Words are told apart by their first four letters, so that an ending that varies does no harm.
 _WORD = re.compile(r"(?<=[^a-z])(?:[a-z]{4}|[a-z]{1,3}(?=[^a-z]))")
+_LETTER = re.compile(r"[a-z]|\\[wWsS]|\^")
+_CODE_POINT = re.compile(r"\\u[0-9a-f]{4}")
 _LETTERS = re.compile(r"[a-z]+")
 _OPTIONAL = ("?", "*", "{0")
 
@@ -21,11 +23,15 @@ Needs = tuple[Keys, ...]
 
 
 class _Piece(NamedTuple):
-    """A literal character, a group (its inner text), or something that matches unknown text (both empty)."""
+    """A literal character, a group (its inner text), or something that matches unknown text (both empty).
+
+    `gap` says of the latter that it is no letter, so that a word ends before it.
+    """
 
     literal: str
     group: str
     optional: bool
+    gap: bool = False
 
 
 def first_letters(low: str) -> frozenset[str]:
@@ -77,7 +83,7 @@ def _candidates(branch: str, language: str, *, left: bool, right: bool) -> list[
         if piece.literal and not piece.optional:
             run += piece.literal
             continue
-        candidates += _run_keys(run, language)
+        candidates += _run_keys(run + " " if piece.gap else run, language)
         if piece.group and not piece.optional:
             before = run.endswith(" ")
             after = pieces[index + 1].literal == " " if index + 1 < len(pieces) else right
@@ -123,12 +129,14 @@ def _pieces(branch: str) -> Iterator[_Piece]:
     while index < len(branch):
         char = branch[index]
         literal = group = ""
+        gap = False
         if char == "(":
             end = _group_end(branch, index)
             inner = branch[index + 1 : end - 1]
             group = inner[2:] if inner.startswith("?:") else "" if inner.startswith("?") else inner
         elif char == "[":
             end = _class_end(branch, index)
+            gap = _LETTER.search(_CODE_POINT.sub("", branch[index:end])) is None
         elif char == "\\":
             end = index + (6 if branch[index + 1] == "u" else 2)
         else:
@@ -138,7 +146,7 @@ def _pieces(branch: str) -> Iterator[_Piece]:
         quantifier = re.match(r"[?*+]|\{[\d,]*\}", rest)
         if quantifier:
             end += quantifier.end()
-        yield _Piece(literal, group, rest.startswith(_OPTIONAL))
+        yield _Piece(literal, group, rest.startswith(_OPTIONAL), gap and not quantifier)
         if quantifier and not rest.startswith(_OPTIONAL):
             yield _Piece("", "", True)
         index = end

@@ -11,72 +11,22 @@ from typing import Any, ClassVar, cast
 from ..diagnostic import Finding
 from ..document import Document
 from ..rule import Rule
+from ..wordset import words_of
 
 FAMILY = "template"
 _KEYS: dict[str, frozenset[str]] = {
-    "prompty": frozenset(
-        [
-            "name",
-            "displayName",
-            "description",
-            "metadata",
-            "model",
-            "inputs",
-            "outputs",
-            "tools",
-            "template",
-            "version",
-            "authors",
-            "tags",
-            "sample",
-        ]
+    "prompty": words_of(
+        "name displayName description metadata model inputs outputs tools template version authors tags sample"
     ),
-    "dotprompt": frozenset(
-        [
-            "name",
-            "variant",
-            "description",
-            "model",
-            "tools",
-            "config",
-            "input",
-            "output",
-            "metadata",
-            "toolDefs",
-            "maxTurns",
-            "ext",
-        ]
-    ),
-    "github-models": frozenset(
-        [
-            "name",
-            "description",
-            "model",
-            "modelParameters",
-            "messages",
-            "testData",
-            "evaluators",
-            "responseFormat",
-            "jsonSchema",
-        ]
+    "dotprompt": words_of("name variant description model tools config input output metadata toolDefs maxTurns ext"),
+    "github-models": words_of(
+        "name description model modelParameters messages testData evaluators responseFormat jsonSchema"
     ),
 }
-_OPTION_KEYS = frozenset(
-    [
-        "temperature",
-        "maxOutputTokens",
-        "topP",
-        "topK",
-        "frequencyPenalty",
-        "presencePenalty",
-        "seed",
-        "stopSequences",
-        "additionalProperties",
-    ]
+_OPTION_KEYS = words_of(
+    "temperature maxOutputTokens topP topK frequencyPenalty presencePenalty seed stopSequences additionalProperties"
 )
-_INPUT_KINDS = frozenset(
-    ["string", "integer", "float", "number", "boolean", "array", "object", "thread", "image", "file", "audio", "any"]
-)
+_INPUT_KINDS = words_of("string integer float number boolean array object thread image file audio any")
 
 
 class FrontMatterInvalid(Rule):

@@ -16,38 +16,14 @@ from ..diagnostic import Finding, Fix
 from ..document import Document
 from ..kinds import INSTRUCTION, MASK
 from ..rule import Rule
+from ..wordset import words_of
 from ._text import fix_in
 
 FAMILY = "structure"
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z_\u4e00-\u9fff][\w.:\u4e00-\u9fff-]{0,60})(?P<rest>(?:\s[^<>\n]{0,300})?)(?P<void>/?)>"
 )
-_VOID = frozenset(
-    [
-        "br",
-        "hr",
-        "img",
-        "input",
-        "meta",
-        "link",
-        "p",
-        "li",
-        "td",
-        "tr",
-        "th",
-        "b",
-        "i",
-        "u",
-        "s",
-        "string",
-        "number",
-        "int",
-        "str",
-        "null",
-        "none",
-        "name",
-    ]
-)
+_VOID = words_of("br hr img input meta link p li td tr th b i u s string number int str null none name")
 _STEP = re.compile(r"\{%-?\s*(?P<word>if|elif|else|endif|for|endfor)\b")
 
 

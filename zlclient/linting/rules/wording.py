@@ -15,6 +15,7 @@ from ..document import Document
 from ..kinds import MASK
 from ..lexicon import holds, lowered, matches, words
 from ..rule import Rule
+from ..wordset import words_of
 from ._text import delete_sentence, fix_in, phrase_hits
 
 _SHOUTED = "CRITICAL MUST NEVER ALWAYS IMPORTANT ABSOLUTELY STRICTLY MANDATORY NOT DON ONLY ALL ANY WARNING REQUIRED"
@@ -80,7 +81,7 @@ class Shouting(Rule):
     code, slug, fix = "ZL304", "shouting", "unsafe"
     message = "{count} shouted words in {size} characters; current models over-react to them, so say it once, calmly"
     _capitals = re.compile(r"[A-Z]{3,}")
-    _words = frozenset(_SHOUTED.split())
+    _words = words_of(_SHOUTED)
     _english = re.compile(
         r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
         r"|ANY|WARNING|REQUIRED)\b(?!\s*[A-Z]{3,})|!{3,}"
@@ -93,7 +94,7 @@ class Shouting(Rule):
             size = len(prose.replace(MASK, "").strip())
             capitals = self._capitals.findall(prose)
             hits: list[re.Match[str]] = []
-            if not self._words.isdisjoint(capitals) or "!!!" in prose:
+            if "!!!" in prose or sum(map(self._words.__contains__, capitals)) >= 3 - 2 * ("zh" in block.languages):
                 found = (match for match in self._english.finditer(prose) if not _continues_word(prose, match.start()))
                 hits = [match for match in found if not _in_heading(block, match.start())]
             if "zh" in block.languages:
@@ -205,7 +206,7 @@ class OpenList(PhraseRule):
 
 class DoubledWord(Rule):
     code, slug, fix = "ZL310", "doubled-word", "unsafe"
-    _words = frozenset(_SMALL.split())
+    _words = words_of(_SMALL)
     _marks = re.compile(r"([，、；：。])\1")
     message = "`{word}` stands here twice"
     _pattern = re.compile(
