@@ -18,10 +18,16 @@ MASK: Final = "\ufffc"
 
 _FENCE = re.compile(r"^[ \t]{0,12}(?:>[ \t]?)?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,400}?\1(?!`)")
-_QUOTED = re.compile(
-    r"\"[^\"\n]{1,3000}\"|“[^”\n]{1,3000}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,100}》"
-    r"|'(?<![\w']')(?=[^\s'])[^'\n]{1,200}(?<=[^\s'])'(?![\w'])|‘[^’\n]{1,200}’(?!\w)"
-)
+# By the character that opens: a pattern that begins with one is found much faster than a choice of seven.
+_QUOTED: Final = {
+    '"': re.compile(r"\"[^\"\n]{1,3000}\""),
+    "“": re.compile(r"“[^”\n]{1,3000}”"),
+    "「": re.compile(r"「[^」\n]{1,400}」"),
+    "『": re.compile(r"『[^』\n]{1,400}』"),
+    "《": re.compile(r"《[^》\n]{1,100}》"),
+    "'": re.compile(r"'(?<![\w']')(?=[^\s'])[^'\n]{1,200}(?<=[^\s'])'(?![\w'])"),
+    "‘": re.compile(r"‘[^’\n]{1,200}’(?!\w)"),
+}
 _TRIPLE = re.compile(r"\"\"\"[^\"]{1,20000}?\"\"\"|'''[^']{1,20000}?'''")
 _URL = re.compile(r"\bhttps?://[^\s<>\"'）】」]+")
 _ASIDE = re.compile(
@@ -137,7 +143,9 @@ def _inline(kinds: Kinds, text: str) -> None:
         kinds.mark_all(CODE, _INLINE_CODE)
     if '"""' in text or "'''" in text:
         kinds.mark_all(QUOTED, _TRIPLE)
-    kinds.mark_all(QUOTED, _QUOTED)
+    for opening, pattern in _QUOTED.items():
+        if opening in text:
+            kinds.mark_all(QUOTED, pattern)
     if "://" in text:
         kinds.mark_all(DATA, _URL)
     if _MAYBE_ASIDE.search(text):

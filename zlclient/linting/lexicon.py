@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Needs, holds_runs, holds_words, needs
+from .lexicon_gate import Needs, begins_with_letters, holds_runs, holds_words, needs
 from .lexicon_gate import first_letters as _first_letters
 
 LANGUAGES = ("en", "zh")
@@ -97,8 +97,8 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> t
 
 
 def _start(pattern: str, language: str) -> str:
-    # A pattern that begins with a letter is found much faster without; `find` looks at what stands before its matches.
-    return r"(?<!\w)" if language == "en" and not pattern[0].isalpha() else ""
+    # A pattern that begins with known letters is found much faster without; `find` looks at what stands before.
+    return r"(?<!\w)" if language == "en" and not begins_with_letters(pattern) else ""
 
 
 def _is_word(char: str) -> bool:

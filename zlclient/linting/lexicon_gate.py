@@ -39,6 +39,14 @@ def first_letters(low: str) -> frozenset[str]:
     return frozenset([word[:4] for word in _LETTERS.findall(low)])
 
 
+def begins_with_letters(pattern: str) -> bool:
+    """Whether every match begins with one of a few letters, rather than with something optional."""
+    return all(
+        bool(first.literal or (first.group and begins_with_letters(first.group))) and not first.optional
+        for first in (next(_pieces(branch)) for branch in _split(pattern))
+    )
+
+
 def needs(pattern: str, language: str) -> Needs:
     """What every match of one pattern of a list holds: of each set, one of the keys. Empty where nothing is sure."""
     found: list[Needs] = [tuple(_candidates(branch, language, left=True, right=True)) for branch in _split(pattern)]
