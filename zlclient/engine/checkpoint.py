@@ -89,7 +89,9 @@ def load_checkpoint(folder: Path, *, generation: Generation | None = None) -> Ch
         raise ConfigError(str(error), file=str(folder / "tokenizer.json")) from None
     if tokenizer.size != config.vocabulary:
         raise ConfigError(f"has {tokenizer.size} tokens, not {config.vocabulary}", file=str(folder / "tokenizer.json"))
-    return Checkpoint(config, tokenizer, {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, digest)
+    return Checkpoint(
+        config, tokenizer, {name: np.array(tensor, np.float32) for name, tensor in tensors.items()}, digest
+    )
 
 
 def load_shipped(generation: Generation) -> Checkpoint:

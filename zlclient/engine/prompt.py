@@ -30,8 +30,13 @@ class Prompt:
         self._tokenizer = tokenizer
 
     def sentence(self, index: int, text: str, longest: int | None = None) -> list[int]:
-        """Sentence `index` of a window under its marker, cut after `longest` tokens of text."""
-        return marked(self._tokenizer.marker(index), self._tokenizer.encode(text)[:longest])
+        """Sentence `index` of a window under its marker, cut to whole characters within `longest` tokens of text."""
+        tokens = self._tokenizer.encode(text)
+        if longest is not None and len(tokens) > longest:
+            tokens = tokens[:longest]
+            while tokens and tokens[-1] < self._tokenizer.first_piece:
+                tokens.pop()
+        return marked(self._tokenizer.marker(index), tokens)
 
     def passage(
         self, sentences: Sequence[str], *, tag: str = "", first: int = 0, longest: int | None = None

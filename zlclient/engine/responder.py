@@ -18,7 +18,8 @@ from .runner import Engine
 from .sampler import Sampling
 
 THOUGHT = {"zh": "引擎在文中找最能回答问题的句子。", "en": "The engine looks for the sentence that answers."}
-SUFFIX = {f"{prefix}{name}": name for prefix in ("", "local:") for name in ("auto", "legacy")}
+LARGEST = 200_000  # characters of a passage; a longer one is the next responder's, which is quicker
+MODELS = {f"{prefix}{name}": name for prefix in ("", "local:") for name in ("auto", "legacy")}
 
 
 class EngineResponder(Responder):
@@ -33,10 +34,10 @@ class EngineResponder(Responder):
 
     def respond(self, ask: Ask) -> Iterable[Event] | None:
         """Text as it is generated; None where the ask is another model's or holds no passage."""
-        if SUFFIX.get(ask.model) != self.generation or ask.tool_results or ask.output_schema or ask.tools:
+        if MODELS.get(ask.model) != self.generation or ask.tool_results or ask.output_schema or ask.tools:
             return None
         reading = read(ask)
-        if not reading.passage or not sentences(reading.passage):
+        if len(reading.passage) > LARGEST or not sentences(reading.passage):
             return None
         return self._events(ask, reading)
 

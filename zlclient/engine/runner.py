@@ -10,9 +10,9 @@ bit for bit every time.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from ..errors import InputError
@@ -69,10 +69,7 @@ class Engine:
     @classmethod
     def shipped(cls, generation: Generation) -> Engine:
         """The engine of a checkpoint that comes with this release, loaded once a process."""
-        with _LOCK:
-            if generation not in _SHIPPED:
-                _SHIPPED[generation] = cls(load_shipped(generation))
-            return _SHIPPED[generation]
+        return _shipped(cls, generation)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -167,5 +164,6 @@ def _choose(step: Step, sampler: Sampler, constraint: Quotation | None) -> int:
     return token
 
 
-_LOCK = threading.Lock()
-_SHIPPED: dict[Generation, Engine] = {}
+@cache
+def _shipped(kind: type[Engine], generation: Generation) -> Engine:
+    return kind(load_shipped(generation))

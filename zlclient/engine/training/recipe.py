@@ -34,7 +34,7 @@ from .scoring import score
 
 WARM = 0.06  # share of the run over which repeated segments give way to documents
 POINT = 0.3  # and over which pointing at random tokens does
-EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 6, 6, 8, 8, 12, 24)
+EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 4, 6, 6, 6, 8, 8, 8, 12, 16, 24)
 CHECK_FROM = 0.6
 STEM = 0.5
 PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 0.5
