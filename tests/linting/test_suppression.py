@@ -50,6 +50,7 @@ def test_silenced(text, path):
         ("Hello. {# zl: noqa #}\nTry to answer.\n", "a.j2", ["ZL005", "ZL302"]),
         ("# zl: noqa\nTry to answer.\n", "a.md", ["ZL302"]),  # a heading, no comment
         (f"SYSTEM_PROMPT = '# zl: noqa {LONG}'\n", "a.py", ["ZL302"]),  # inside the literal
+        ('"""Shows: # zl: noqa ZL302 and <!-- zl: noqa -->."""\n', "a.py", []),  # a docstring is no comment
         ("Try to answer. {# zl: noqa ZL302, ZL304 #}\n", "a.j2", ["ZL005"]),
         ("Hello. {# zl: noqa ZL904 #}\n", "a.j2", []),  # a rule that does not run may need it
         ("Hello. {# zl: noqa ZL304, ZL005 #}\n", "a.j2", []),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
@@ -100,7 +101,8 @@ def _serve(options: dict[str, Any]) -> int:
         from zlclient.linting.lsp import create_server
     except ImportError:
         raise ConfigError("needs pygls: install zlclient[lsp]", key="--server") from None
-    create_server(options).start_io()
+    # The server closes what it reads and writes; the process keeps its own streams.
+    create_server(options).start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     return CLEAN
 
 

@@ -10,10 +10,13 @@ begins) and in the head of a YAML block it counts for the whole string, which ca
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from zlclient.prompts.offsets import LineIndex
 from zlclient.prompts.parts import PromptSource
 
 from .diagnostic import Diagnostic, Edit
@@ -53,22 +56,40 @@ def find_directives(source: PromptSource) -> list[Directive]:
     text = source.text
     if "noqa" not in text:
         return []
+    comments = _python_comments(text) if source.format == "python" else None
     return [
         _directive(source, match)
         for match in _DIRECTIVE.finditer(text)
-        if _CLOSERS[match["open"][:2] if match["open"] != "#" else "#"] in match["close"] and _counts(source, match)
+        if _CLOSERS[match["open"][:2] if match["open"] != "#" else "#"] in match["close"]
+        and _counts(source, match, comments)
     ]
 
 
-def _counts(source: PromptSource, match: re.Match[str]) -> bool:
+def _python_comments(text: str) -> frozenset[int]:
+    """Where the comments of a Python file begin: a docstring may show one."""
+    lines = LineIndex(text)
+    found: set[int] = set()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+            if token.type == tokenize.COMMENT:
+                found.add(lines.offset(token.start[0], token.start[1] + 1))
+    except (tokenize.TokenError, SyntaxError):
+        pass  # what was read up to there counts
+    return frozenset(found)
+
+
+def _counts(source: PromptSource, match: re.Match[str], comments: frozenset[int] | None) -> bool:
     """A # begins a comment only outside of the prompt's own text, and only up to the end of its line."""
+    in_part = any(part.start <= match.start() < part.end for part in source.parts)
+    if comments is not None:
+        return match.start() in comments if match["open"] == "#" else in_part
     if match["open"] != "#":
         return True
     if match["close"] or (source.format in ("markdown", "text") and source.front is None):
         return False
     if source.format in ("prompty", "jinja", "dotprompt", "markdown", "text"):
         return source.front is not None and source.front.start <= match.start() < source.front.end
-    return not any(part.start <= match.start() < part.end for part in source.parts)
+    return not in_part
 
 
 def _directive(source: PromptSource, match: re.Match[str]) -> Directive:
