@@ -56,7 +56,7 @@ def test_options_reach_every_row(folder, source, faulty, capsys):
 
 
 def test_exit_codes(folder, source, faulty, capsys):
-    assert main(source, "-o", folder.output, "--max-requests", 2, "--offline") == 8
+    assert main(source, "-o", folder.output, "--max-requests", 2, "--offline") == 9
     assert "stopped by its budget" in capsys.readouterr().out
     bad = folder.rows([{"prompt": "a"}, {"nope": 1}], "bad.jsonl")
     errors = folder.path / "elsewhere.jsonl"
@@ -97,12 +97,12 @@ def test_the_progress_bar_has_rate_spend_and_time_left():
     told.requests, told.cost = 1, 0.25
     progress.tick()
     now[0], told.answered, told.failed = 10.0, 38, 2
-    progress.tick()
-    assert stream.getvalue().split("\r\x1b[2K")[-1] == (
+    with progress:
+        progress.tick()
+    assert stream.getvalue().endswith("\r\x1b[2K")
+    assert stream.getvalue().split("\r\x1b[2K")[-2] == (
         "[####----------------]  20%  40 rows  4.0 rows/s  $0.2500  ETA 0:40  2 failed"
     )
-    progress.end()
-    assert stream.getvalue().endswith("\r\x1b[2K")
 
 
 def test_rows_from_the_ledger_do_not_count_as_speed():
@@ -120,10 +120,10 @@ def test_without_a_terminal_it_is_a_line_now_and_then_and_quiet_is_quiet():
     for quiet, wanted in ((False, 3), (True, 0)):
         stream = io.StringIO()
         progress = Progress(report(), lambda: None, lambda: now[0], stream=stream, quiet=quiet)
-        for _ in range(100):
-            now[0] += 1
-            progress.tick()
-        progress.end()
+        with progress:
+            for _ in range(100):
+                now[0] += 1
+                progress.tick()
         assert stream.getvalue().count("\n") == wanted
 
 

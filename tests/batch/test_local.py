@@ -309,3 +309,27 @@ def test_answers_with_more_than_text_keep_their_blocks(folder, faulty):
 def test_an_sdk_client_of_ones_own(folder):
     server = LocalServer()
     assert folder.run(PROMPTS[:2], clients={"local": server}).answered == 2
+
+
+def test_a_source_that_breaks_is_told_after_what_was_read_is_kept(folder, faulty):
+    (folder.path / "rows.csv").write_bytes(b"prompt\n" + b"".join(b"p%d\n" % i for i in range(100)) + b'"open\n')
+    with pytest.raises(InputError, match="line"):
+        folder.run(folder.path / "rows.csv", provider=None, concurrency=4)
+    sent = len(faulty.requests)
+    assert len(folder.replies) == sent
+    (folder.path / "rows.csv").write_bytes(b"prompt\n" + b"".join(b"p%d\n" % i for i in range(100)))
+    assert folder.run(folder.path / "rows.csv", provider=None).requests == 100 - sent
+
+
+def test_large_rows_are_read_a_few_at_a_time(folder, monkeypatch):
+    monkeypatch.setattr(local, "WINDOW_BYTES", 100_000)
+    monkeypatch.setattr("zlclient.batch.jobs.CHUNK_BYTES", 50_000)
+    ahead = []
+
+    def rows():
+        for i in range(60):
+            ahead.append(i - folder.output.read_bytes().count(b"\n"))
+            yield f"{i} " + "long " * 2000
+
+    assert folder.run(rows(), sanitize="off").answered == 60
+    assert max(ahead) <= 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..prompts.prompt import Prompt
     from .sources import Row, Source
 
+CHUNK_BYTES = 8_000_000
 OWN_FIELDS = ("id", "metadata")
 _PROMPTS = ("prompt", "messages", "text")
 _WIRE_ONLY = ("stream", "stream_options")
@@ -78,6 +79,11 @@ class Made:
     row: Row
     job: Job | None
     outcome: Outcome | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        return 0 if self.job is None else len(self.job.prepared.content)
 
 
 class Maker:
@@ -136,6 +142,21 @@ class Maker:
                 for name, value in values.items()
             }
         return template.render(**values), {}
+
+
+def chunks(rows: Iterator[Row], maker: Maker, most: int) -> Iterator[list[Made]]:
+    """The rows as they are made, up to `most` at a time, or fewer where they are large."""
+    chunk: list[Made] = []
+    size = 0
+    for row in rows:
+        made = maker.make(row)
+        chunk.append(made)
+        size += made.size
+        if len(chunk) == most or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def load_template(template: Any) -> Prompt | None:

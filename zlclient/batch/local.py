@@ -9,18 +9,18 @@ request's slot is free again once its answer is in the ledger: what a kill can l
 from __future__ import annotations
 
 import asyncio
-import itertools
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CheckError, ConfigError, RateLimited, SendError, Unauthorized, ZlclientError
 from ..reply import Attempt, Usage
+from .jobs import chunks
 from .outcomes import Outcome, answer, failure
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from .pace import Pace
     from .progress import Progress
     from .report import BatchReport, Stopped
-    from .sources import Row, Source
+    from .sources import Source
 
 _T = TypeVar("_T")
 
 CHUNK = 64  # rows read, and looked up in the ledger, at a time
+WINDOW_BYTES = 64_000_000  # of rows that were read and not written
 LIMITED_TRIES = 8  # how often a request that is rate limited is sent before its row fails
 _LIMITED = (429, 529)
 _SLICE = 0.5  # seconds waited at most before looking whether the run was stopped
@@ -71,7 +72,7 @@ class LocalRunner:
 
     def __init__(self, parts: Parts, client: AsyncClient, pace: Pace) -> None:
         self._parts, self._client, self._pace = parts, client, pace
-        self._rows: Iterator[Row] = iter(parts.source.rows())
+        self._chunks = chunks(parts.source.rows(), parts.maker, CHUNK)
         self._window = max(1024, 8 * pace.ceiling)
         self._works: dict[str, _Work] = {}
         self._ready: deque[_Work] = deque()
@@ -85,19 +86,24 @@ class LocalRunner:
         """Run to the end of the source, or until stopped.
 
         Raises:
-            ConfigError: a request can never be sent as things are; Unauthorized: nor with this key. What was in flight
-                has ended and is in the ledger.
+            InputError: the source cannot be read on. ConfigError: a request can never be sent as things are.
+            Unauthorized: nor with this key. What was in flight has then ended and is in the ledger.
             LedgerUnavailable: nothing can be kept.
         """
         with _interrupts(self._interrupted):
             helpers = [asyncio.create_task(work) for work in (self._keep(), self._tick())]
-            work = [asyncio.create_task(self._feed()), asyncio.create_task(self._dispatch())]
+            feed, dispatch = asyncio.create_task(self._feed()), asyncio.create_task(self._dispatch())
+            work = (feed, dispatch)
             try:
                 waiting: set[asyncio.Task[Any]] = {*work}
                 while waiting:
                     done, pending = await asyncio.wait([*waiting, *helpers], return_when=asyncio.FIRST_COMPLETED)
                     for task in done:
-                        task.result()  # raises what it raised
+                        error = task.exception()
+                        if error is not None and task is not feed:
+                            raise error
+                        if error is not None:  # the source broke: what is in flight may end
+                            self._fail(error)
                     waiting &= pending
             finally:
                 for task in (*work, *helpers, *self._in_flight):
@@ -124,11 +130,11 @@ class LocalRunner:
     async def _feed(self) -> None:
         ledger = self._parts.ledger
         while not self._stopped:
-            if self._parts.output.held + CHUNK > self._window:
+            if not self._has_room():
                 await self._change()
                 continue
-            made = await asyncio.to_thread(self._read)
-            if not made:
+            made = await asyncio.to_thread(next, self._chunks, None)
+            if made is None:
                 break
             fresh = self._register(made)
             known = await asyncio.to_thread(ledger.find, [work.job.key for work in fresh]) if fresh else {}
@@ -144,8 +150,9 @@ class LocalRunner:
         self._fed = True
         self._wake()
 
-    def _read(self) -> list[Made]:
-        return [self._parts.maker.make(row) for row in itertools.islice(self._rows, CHUNK)]
+    def _has_room(self) -> bool:
+        output = self._parts.output
+        return output.held + CHUNK <= self._window and output.held_bytes < WINDOW_BYTES
 
     def _register(self, made: list[Made]) -> list[_Work]:
         """The works that are new. A key is known here from before the ledger is asked until after it was told, so no

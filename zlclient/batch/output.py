@@ -37,7 +37,7 @@ class Output:
     def __init__(self, report: BatchReport, *, ordered: bool = True) -> None:
         self._report, self._ordered = report, ordered
         self._waiting: deque[Pending] = deque()
-        self._held = 0
+        self._held = self._held_bytes = 0
         self._answers = _opened(report.output)
         self._failures: IO[bytes] | None = None
         report.errors.unlink(missing_ok=True)
@@ -58,11 +58,17 @@ class Output:
         """How many rows wait for their outcome, or for that of one before them."""
         return self._held
 
+    @property
+    def held_bytes(self) -> int:
+        """About how many bytes these rows take."""
+        return self._held_bytes
+
     def expect(self, made: Made) -> Pending:
         """Take up the next row."""
         pending = Pending(made)
         self._report.rows += 1
         self._held += 1
+        self._held_bytes += made.size
         if self._ordered:
             self._waiting.append(pending)
         return pending
@@ -92,6 +98,7 @@ class Output:
         if outcome is None:
             return
         self._held -= 1
+        self._held_bytes -= pending.made.size
         self._line(pending.made, outcome)
 
     def _line(self, made: Made, outcome: Outcome) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,10 @@ class Progress:
             self._stream.write(line + "\n")
         self._stream.flush()
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Leave the line clean for what comes after."""
         if self._redraws and not self._quiet:
             self._stream.write("\r\x1b[2K")

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from ..errors import InputError, RateLimited
+from .jobs import Made, chunks
 from .outcomes import Outcome, checked, failed, failure, usage_of
 from .services import DISCOUNT, BatchService
 
 if TYPE_CHECKING:
-    from .jobs import Job, Made
+    from .jobs import Job
     from .ledger import OpenBatch
     from .local import Parts
 
@@ -222,20 +223,19 @@ class ProviderRunner:
         return None if outcome is None else checked(outcome, made.job.request, self._parts.maker.settings)
 
     def _chunks(self) -> Iterator[list[Made]]:
-        rows = self._parts.source.rows()
-        while chunk := [self._refusing_documents(self._parts.maker.make(row)) for row in itertools.islice(rows, CHUNK)]:
-            yield chunk
+        for chunk in chunks(self._parts.source.rows(), self._parts.maker, CHUNK):
+            yield [self._taken(made) for made in chunk]
 
     @staticmethod
-    def _refusing_documents(made: Made) -> Made:
-        """A document may take several requests, one after the other, which a batch cannot."""
+    def _taken(made: Made) -> Made:
+        """The row, or its failure where no batch can carry it."""
         job = made.job
         problem = None
         if job is not None and job.request.document is not None:
             problem = "an answer over a document may take several requests; use the local runner"
         elif job is not None and job.request.experiment is not None:
             problem = "a request of an experiment is assigned when it is sent; use the local runner"
-        return made if problem is None else type(made)(made.row, None, failure(InputError(problem)))
+        return made if problem is None else Made(made.row, None, failure(InputError(problem)))
 
     def _service(self, name: str) -> BatchService:
         if name not in self._services:

@@ -88,14 +88,13 @@ def execute(plan: Plan) -> BatchReport:
                 output=Path(plan.output), errors=plan.errors_path, ledger=_without_user(plan.ledger_url)
             )
             progress = Progress(report, lambda: source.fraction, plan.clock.monotonic, quiet=not plan.progress)
-            with Output(report, ordered=plan.ordered) as output:
+            with Output(report, ordered=plan.ordered) as output, progress:
                 budget = Budget(plan.max_requests, plan.max_tokens_total, plan.max_cost)
                 parts = Parts(source, maker, ledger, output, report, progress, budget, plan.clock)
                 began = plan.clock.monotonic()
                 _run(plan, parts, settings)
             report.seconds = plan.clock.monotonic() - began
             report.unused = tuple(sorted(maker.unused))
-            progress.end()
             if report.stopped is None:
                 ledger.end()
             return report

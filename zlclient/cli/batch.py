@@ -12,9 +12,9 @@ from .chat import BANNER, no_key_set
 if TYPE_CHECKING:
     from ..batch.report import BatchReport
 
-DONE, FAILED, BUDGET, INTERRUPTED = 0, 1, 8, 130
-_EPILOG = """Exit codes: 0 every row was answered; 1 some rows failed, they are in the side file; 8 stopped by a budget
-(start it again to go on); 130 interrupted (likewise); 2 to 7 as for every command."""
+DONE, FAILED, BUDGET, INTERRUPTED = 0, 1, 9, 130
+_EPILOG = """Exit codes: 0 every row was answered; 1 some rows failed, they are in the side file; 9 stopped by a budget
+(start it again to go on); 130 interrupted (likewise); 2 to 8 as for every command."""
 _OPTIONS = (
     "model",
     "provider",
