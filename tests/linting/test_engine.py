@@ -59,6 +59,13 @@ def test_a_rule_that_raises_is_a_finding_and_hides_no_other(monkeypatch):
     assert report.is_unreadable
 
 
+def test_a_failure_outside_of_rules_is_a_finding_too(monkeypatch):
+    monkeypatch.setattr("zlclient.linting.engine.find_directives", lambda source: 1 / 0)
+    report = lint_bytes(b"Hello.\n", "a.md", DEFAULT)
+    assert [item.code for item in report.diagnostics] == ["ZL007"]
+    assert "ZeroDivisionError" in report.diagnostics[0].message
+
+
 PIECES = [
     "{{", "}}", "{%", "%}", "{#", "#}", " if a ", "endif", "---\n", "system:\n", "user：\n", "```json\n", "```", "<a>", "</a>", "<", "|",
     "# zl: noqa ZL302", "<!-- zl: noqa -->", "{# zl: noqa ZL3 #}", "尽量", "必须", "【", "“", "\n", "\r\n", "\n\n", " ", "\t", "1. ", "- ", "> ",

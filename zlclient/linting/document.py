@@ -124,6 +124,16 @@ class Document:
         """The models of `models` that are known to some provider."""
         return tuple(use.target for use in self.models if use.target)
 
+    @cached_property
+    def has(self) -> frozenset[str]:
+        """Which of "tags", "models" and "keys" the file has; rules that need another are not run."""
+        facts = {
+            "tags": any(template.tags for template in self.source.templates),
+            "models": bool(self.models),
+            "keys": self.document is not None,
+        }
+        return frozenset(name for name, is_so in facts.items() if is_so)
+
     def outputs_in(self, block: Block) -> Sequence[Variable]:
         """The inputs written out inside a block."""
         start, end = block.part.start, block.part.end

@@ -47,7 +47,10 @@ def lint_bytes(data: bytes, path: str, settings: LintSettings) -> FileReport:
     if rule:
         return FileReport(path, (_whole(path, rule, **words),))
     text = data.decode("utf-8")
-    return FileReport(path, tuple(lint_text(text, path, settings)), text)
+    try:
+        return FileReport(path, tuple(lint_text(text, path, settings)), text)
+    except Exception as error:  # noqa: BLE001 - one strange file must not end the run over all others
+        return FileReport(path, (_whole(path, file_rules.RuleFailed(), rule="the linter", error=type(error).__name__),))
 
 
 def _refuse(data: bytes, max_size: int) -> tuple[Rule | None, dict[str, object]]:
@@ -80,7 +83,10 @@ def lint_text(text: str, path: str | None, settings: LintSettings) -> list[Diagn
         frozenset(settings.languages),
         dict(settings.house),
     )
-    found = [diagnostic for rule in rules for diagnostic in _run(rule, document, name)]
+    found: list[Diagnostic] = []
+    for rule in rules:
+        if rule.needs is None or rule.needs in document.has:
+            found += _run(rule, document, name)
     found += _suppress(found, rules, document, name)
     found.sort(key=lambda item: (item.start, item.code, item.end))
     return found

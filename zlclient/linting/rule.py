@@ -30,6 +30,8 @@ class Rule(ABC):
     fix: ClassVar[str | None] = None
     default: ClassVar[bool] = True
     family: ClassVar[str] = ""
+    needs: ClassVar[str | None] = None
+    """What a file must have for this rule to run: "tags" of a template, "models", "keys" of front matter or YAML."""
 
     @abstractmethod
     def check(self, doc: Document) -> Iterable[Finding]:

@@ -21,6 +21,7 @@ _CALL = re.compile(r"\b(?:now|today|utcnow|time|uuid4|strftime)\s*\(")
 
 
 class VolatilePrefix(Rule):
+    needs = "tags"
     code, slug = "ZL501", "volatile-prefix"
     message = "`{name}` changes with every call, and {after} characters that do not follow it: nothing can be cached"
     smallest = 1500
@@ -39,6 +40,7 @@ class VolatilePrefix(Rule):
 
 
 class VariableBeforeStatic(Rule):
+    needs = "tags"
     code, slug, severity = "ZL502", "early-variable", "info"
     message = (
         "`{name}` stands before {after} characters of fixed text; move it behind them and the prefix can be cached"
@@ -62,6 +64,7 @@ class VariableBeforeStatic(Rule):
 
 
 class VolatileCall(Rule):
+    needs = "tags"
     code, slug, severity = "ZL503", "clock-in-template", "warning"
     message = "`{call}` reads the clock while rendering: no two prompts are equal, and no run can be repeated"
     _pattern = re.compile(

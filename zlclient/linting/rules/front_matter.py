@@ -53,6 +53,7 @@ class DuplicateKey(Rule):
 
 
 class MisspelledKey(Rule):
+    needs = "keys"
     code, slug = "ZL152", "misspelled-key"
     message = "`{key}` is no key of this format; did you mean `{close}`?"
 
@@ -72,6 +73,7 @@ class MisspelledKey(Rule):
 
 
 class OldPrompty(Rule):
+    needs = "keys"
     code, slug, severity = "ZL153", "prompty-v1", "info"
     message = "`{key}` belongs to the first .prompty format; the second has {now}"
     _moved: ClassVar[dict[tuple[str, ...], str]] = {
@@ -92,6 +94,7 @@ class OldPrompty(Rule):
 
 
 class WrongType(Rule):
+    needs = "keys"
     code, slug, severity = "ZL154", "front-matter-type", "error"
     message = "`{key}` must be {expected}"
 

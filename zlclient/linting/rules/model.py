@@ -20,6 +20,7 @@ _SAMPLING = ("temperature", "top_p", "top_k")
 
 
 class SamplingRejected(Rule):
+    needs = "models"
     code, slug, severity, fix = "ZL401", "sampling-rejected", "error", "unsafe"
     message = "{model}{version} rejects {option}; set effort instead"
 
@@ -74,6 +75,7 @@ def _is_sibling(line: str, indent: int) -> bool:
 
 
 class RetiredModel(Rule):
+    needs = "models"
     code, slug, severity = "ZL402", "retired-model", "error"
     message = "{model} can no longer be called; it was retired on {day}"
 
@@ -97,6 +99,7 @@ def _retirement(use: ModelUse, doc: Document) -> str | None:
 
 
 class DeprecatedModel(Rule):
+    needs = "models"
     code, slug, severity = "ZL403", "deprecated-model", "info"
     message = "{model} is deprecated{day}"
 
@@ -111,6 +114,7 @@ class DeprecatedModel(Rule):
 
 
 class Prefill(Rule):
+    needs = "models"
     code, slug, severity = "ZL404", "prefill", "error"
     message = "The last message is the assistant's; {model} rejects a prefilled answer"
 
@@ -126,6 +130,7 @@ class Prefill(Rule):
 
 
 class UnknownEffort(Rule):
+    needs = "models"
     code, slug, severity = "ZL405", "effort-rejected", "error"
     message = "{model} takes {accepted}, not effort {value}"
 
@@ -139,6 +144,7 @@ class UnknownEffort(Rule):
 
 
 class OutputTooLong(Rule):
+    needs = "models"
     code, slug, severity = "ZL406", "max-tokens-too-high", "error"
     message = "{model} gives at most {limit} tokens; {value} are asked for"
 
@@ -152,6 +158,7 @@ class OutputTooLong(Rule):
 
 
 class SamplingPair(Rule):
+    needs = "models"
     code, slug, severity = "ZL407", "temperature-with-top-p", "warning"
     message = "{model} takes temperature or top_p, not both"
 
@@ -166,6 +173,7 @@ class SamplingPair(Rule):
 
 
 class UnknownModel(Rule):
+    needs = "models"
     code, slug = "ZL408", "unknown-model"
     message = "`{name}` is no model that is known here; did you mean `{close}`?"
 
@@ -184,6 +192,7 @@ class UnknownModel(Rule):
 
 
 class OptionOutOfRange(Rule):
+    needs = "models"
     code, slug, severity = "ZL409", "option-out-of-range", "error"
     message = "{option} = {value} is outside {low} to {high}"
 
@@ -210,6 +219,7 @@ class OptionOutOfRange(Rule):
 
 
 class ContextExceeded(Rule):
+    needs = "models"
     code, slug, severity = "ZL410", "context-exceeded", "error"
     message = "The prompt alone has about {size} tokens, and {model} takes {limit}"
 
@@ -231,6 +241,7 @@ class ContextExceeded(Rule):
 
 
 class JsonModeWord(Rule):
+    needs = "models"
     code, slug, severity = "ZL411", "json-mode-without-word", "error"
     message = "response_format json_object is rejected unless the messages say JSON"
 

@@ -35,6 +35,7 @@ class _ModelPhrase(Rule):
 
 
 class VerifyAgain(_ModelPhrase):
+    needs = "models"
     code, slug, fix = "ZL450", "verify-again", "unsafe"
     message = "`{phrase}` makes {model} check what it checks anyway; state the test that the answer must pass"
     lexicon = "verify"
@@ -45,6 +46,7 @@ class VerifyAgain(_ModelPhrase):
 
 
 class ThinkStepByStep(_ModelPhrase):
+    needs = "models"
     code, slug, fix = "ZL451", "chain-of-thought-phrase", "unsafe"
     message = "`{phrase}`: {model} reasons by itself; say what the answer must hold instead"
     lexicon = "step_by_step"

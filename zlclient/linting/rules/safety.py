@@ -142,6 +142,7 @@ def _is_random(value: str) -> bool:
 
 
 class UnsafeAttribute(Rule):
+    needs = "tags"
     code, slug, severity = "ZL015", "unsafe-attribute", "error"
     message = "`{name}` reaches into Python objects; the sandbox refuses it"
     _pattern = re.compile(r"(?:\.|\[\s*[\"']|\|\s*attr\(\s*[\"'])(?P<name>__\w{1,40}__|mro|func_globals|gi_frame)\b")
@@ -167,6 +168,7 @@ class OverridePhrase(Rule):
 
 
 class ExfiltrationLink(Rule):
+    needs = "tags"
     code, slug, severity = "ZL017", "exfiltration-link", "error"
     message = "An address built from `{name}` lets whoever controls it learn what the model read"
     _pattern = re.compile(r"!?\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]*?[?&/=]\{\{-?\s*(?P<name>[\w.]+)[^)\n]*\)")

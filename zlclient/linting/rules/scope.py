@@ -17,6 +17,7 @@ FAMILY = "safety"
 
 
 class UntrustedInSystem(Rule):
+    needs = "tags"
     code, slug = "ZL030", "untrusted-in-system"
     message = "`{name}` holds text of others, and the system message gives it the authority of your own instructions"
 
@@ -33,6 +34,7 @@ class UntrustedInSystem(Rule):
 
 
 class NoTrustNote(Rule):
+    needs = "tags"
     code, slug = "ZL031", "undelimited-input"
     fix = "unsafe"
     message = "`{name}` runs on from your instructions: nothing marks where the text of others begins and ends"
@@ -65,6 +67,7 @@ def _wrap(doc: Document, span: tuple[int, int], name: str) -> Fix | None:
 
 
 class LongDocumentUnanchored(Rule):
+    needs = "tags"
     code, slug = "ZL032", "unanchored-document"
     fix = "unsafe"
     message = "The document `{name}` has no tag, fence or heading around it"
@@ -90,6 +93,7 @@ class LongDocumentUnanchored(Rule):
 
 
 class DynamicRole(Rule):
+    needs = "tags"
     code, slug, severity = "ZL033", "dynamic-role", "error"
     message = "The role of this message comes from `{name}`, so whoever sets it can speak as the system"
     _pattern = re.compile(
@@ -105,6 +109,7 @@ class DynamicRole(Rule):
 
 
 class QueryBeforeDocument(Rule):
+    needs = "tags"
     code, slug, severity = "ZL034", "query-before-document", "info"
     message = "The question `{query}` comes before the document `{document}`; answers are better with the question last"
 
@@ -139,6 +144,7 @@ class SystemNotFirst(Rule):
 
 
 class NoUnknownPath(Rule):
+    needs = "tags"
     code, slug, severity = "ZL036", "no-unknown-path", "info"
     message = "Nothing says what to answer when {what} is not in the document"
 

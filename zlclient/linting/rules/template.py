@@ -32,6 +32,7 @@ def _is_foreign(doc: Document) -> bool:
 
 
 class UndefinedVariable(Rule):
+    needs = "tags"
     code, slug, severity, fix = "ZL102", "undefined-variable", "error", "unsafe"
     message = "`{name}` is not among the declared inputs{hint}"
 
@@ -88,6 +89,7 @@ class UnusedInput(Rule):
 
 
 class DialectMismatch(Rule):
+    needs = "tags"
     code, slug, severity = "ZL104", "dialect-mismatch", "warning"
     message = "`{found}` is {other}, and this template is {dialect}: it stays in the prompt as it is"
     _others = (
@@ -154,6 +156,7 @@ def _is_formatted(doc: Document, text: str) -> bool:
 
 
 class AdjacentVariables(Rule):
+    needs = "tags"
     code, slug, severity = "ZL107", "adjacent-variables", "warning"
     message = "Nothing separates `{first}` from `{second}`: the model sees one run of text"
 
@@ -189,6 +192,7 @@ class DuplicateInput(Rule):
 
 
 class UnknownFilter(Rule):
+    needs = "tags"
     code, slug, severity = "ZL109", "unknown-filter", "error"
     message = "Jinja has no filter `{name}`{hint}"
 
@@ -214,6 +218,7 @@ class UnknownFilter(Rule):
 
 
 class EmptyBlock(Rule):
+    needs = "tags"
     code, slug, severity = "ZL110", "empty-block", "warning"
     message = "This `{word}` block writes nothing"
     _pattern = re.compile(r"\{%-?\s*(?P<word>if|for)\b[^%]*?%\}(?:\s|\{#[^#]*#\})*\{%-?\s*end(?P=word)\s*-?%\}")
@@ -227,6 +232,7 @@ class EmptyBlock(Rule):
 
 
 class ShadowedInput(Rule):
+    needs = "tags"
     code, slug = "ZL111", "shadowed-input"
     message = "The loop variable `{name}` hides the input of the same name"
     _pattern = re.compile(r"\{%-?\s*for\s+(?P<name>\w+)\s+in\s+(?P<iter>\w+)")
@@ -258,6 +264,7 @@ class EmptyMessage(Rule):
 
 
 class RandomInTemplate(Rule):
+    needs = "tags"
     code, slug, severity = "ZL113", "random-in-template", "warning"
     message = "`{name}` makes each rendering differ: no prompt cache, and no run can be repeated"
     _pattern = re.compile(r"\|\s*(?P<name>random|shuffle)\b|\b(?P<call>random\.\w+|uuid4|randint|lipsum)\s*\(")
