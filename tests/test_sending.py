@@ -214,8 +214,9 @@ class TestBrokenStreams:
         faulty.script({"events": [error]})
         assert client.chat("hi").text == "Hello from loopback."
         faulty.script({"events": [*list(anthropic_events())[:3], error]})
-        with pytest.raises(zlclient.StreamBroken):
-            client.chat("hi")
+        with pytest.raises(zlclient.Overloaded) as caught:
+            client.chat("hi", fallback=["openai:gpt-6.1-sol"])
+        assert caught.value.partial_text == "Hello "
         assert len(faulty.requests) == 1
         faulty.script(default={"events": [error]})
         with pytest.raises(zlclient.Overloaded):

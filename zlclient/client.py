@@ -7,209 +7,29 @@ with zlclient.Client(model="auto", timeout=5) as client:
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
-import uuid
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from . import corridor
-from .checking.checks import again, check, left_of, settled, wants_another
+from .checking.checks import again, kept, left_of, settled, wants_another
+from .core import Core, ModelRetirementWarning
 from .errors import CheckError, RateLimited, SendError
-from .providers import make_provider
-from .reply import Adjustment, Reply, joined
+from .reply import Reply, after_half, joined
 from .request import Request
-from .routing.traffic import Traffic
-from .sending.clock import Clock, SystemClock
-from .sending.plan import Plan, Target
-from .sending.sender import AsyncSender, Sender
-from .settings import Settings
-from .shaping.shorten import split_request
 from .streams import AsyncStream, Stream
 
 if TYPE_CHECKING:
-    from .answering.reading import Reading
-    from .prepared import Prepared
-    from .providers.base import Provider
     from .routing.traffic import Trial
     from .sending.call import Call
     from .sending.sender import AsyncOpened, Opened
 
-log = logging.getLogger("zlclient")
+__all__ = ["AsyncClient", "Client", "ModelRetirementWarning"]
 
 
-class ModelRetirementWarning(UserWarning):
-    """A model in use retires, or has retired, on the date given."""
-
-
-class _Base:
-    """What both clients share: settings, adapters, what was learned, and every step that is not I/O."""
-
-    def __init__(
-        self,
-        *,
-        clients: Mapping[str, Any] | None = None,
-        http_client: Any = None,
-        settings: Settings | None = None,
-        clock: Clock | None = None,
-        **options: Any,
-    ) -> None:
-        """Settings come from the files, the environment and `options`, weakest first; see `Settings`.
-
-        Args:
-            clients: SDK clients of your own by provider name, used as they are (Bedrock, Vertex, Azure, a proxy …).
-            http_client: an httpx2 client of your own that the SDK clients made here use.
-            settings: settings loaded elsewhere, instead of `options`.
-            clock: where time is read and spent; the system's by default.
-
-        Raises:
-            ConfigError: an option or a setting is wrong.
-        """
-        self.settings = Settings.load(options) if settings is None else settings
-        self._clock: Clock = clock or SystemClock()
-        self._clients = dict(clients or {})
-        self._http_client = http_client
-        self._providers: dict[str, Provider] = {}
-        self._traffic = Traffic(self.settings)
-        self._shadows: set[asyncio.Task[None]] = set()
-        self._rejections: dict[tuple[str, str], frozenset[str]] = {}
-        self._sender = Sender(self._clock)
-        self._async_sender = AsyncSender(self._clock)
-        self._lock = threading.Lock()
-
-    def prepare(self, prompt: Any, /, **options: Any) -> Prepared:
-        """The exact request that would leave, without sending: `.wire`, `.adjustments`; over a document the first one.
-
-        Raises:
-            InputError: an option is unknown or wrong, or nothing is left to answer.
-        """
-        request = Request.of(prompt, **options)
-        return self._prepare(request if request.document is None else self._reading(request).plan.first)
-
-    def _reading(self, request: Request) -> Reading:
-        """How a request over a document goes on: planned, nothing sent."""
-        from .answering.reading import Reading
-
-        return Reading.of(request, self._prepare, self.settings, self._clock)
-
-    def _prepare(self, request: Request, route: str | None = None) -> Prepared:
-        return corridor.prepare(request, self.settings, self._clock.today(), self._rejections, route)
-
-    def _plan(self, request: Request, route: str | None = None) -> Plan:
-        began = self._clock.monotonic()
-        first = self._prepare(request, route)
-        for note in first.adjustments:
-            if note.rule == "lifecycle":
-                warnings.warn(note.reason, ModelRetirementWarning, stacklevel=5)
-        routes = self.settings.fallback if request.fallback is None else request.fallback
-        fallbacks = [partial(self._fallback, request, name) for name in routes]
-        return Plan(began, self._target(first), fallbacks, self._amend)
-
-    def _target(self, prepared: Prepared) -> Target:
-        return Target(prepared, self._provider(prepared), corridor.wire_of(prepared.route.provider.kind))
-
-    def _fallback(self, request: Request, route: str) -> Target | None:
-        """The request for a fallback route, or None where its window is too small for the prompt."""
-        prepared = self._prepare(request, route)
-        if not corridor.fits(prepared):
-            log.info("fallback skipped", extra={"zl_route": route, "zl_reason": "context window too small"})
-            return None
-        asked = request.model or self.settings.model
-        note = Adjustment("route", "fallback", asked, prepared.route.label, "the route before it was unavailable")
-        return self._target(replace(prepared, adjustments=(*prepared.adjustments, note)))
-
-    def _amend(self, target: Target, error: SendError) -> Target | None:
-        """The request again without what the server refused, or shorter after a 429 where that was asked."""
-        prepared = target.prepared
-        amended: Prepared | None = None
-        if isinstance(error, RateLimited):
-            if prepared.bounds.on_rate_limit == "shorten":
-                amended = corridor.shorter(prepared, self.settings)
-        else:
-            name = corridor.refused_parameter(prepared, error)
-            if name is not None:
-                amended = corridor.without(prepared, self.settings, self._learn(prepared, name))
-        return None if amended is None else replace(target, prepared=amended)
-
-    def _learn(self, prepared: Prepared, name: str) -> frozenset[str]:
-        """Remember, for as long as this client lives, that the model refuses `name`."""
-        key = (prepared.route.provider.name, prepared.route.model.id)
-        with self._lock:
-            known = self._rejections[key] = self._rejections.get(key, frozenset()) | {name}
-        return known
-
-    def _provider(self, prepared: Prepared) -> Provider:
-        settings = prepared.route.provider
-        known = self._providers.get(settings.name)
-        if known is None:
-            with self._lock:
-                if settings.name not in self._providers:
-                    given = self._clients.get(settings.name)
-                    made = make_provider(settings, client=given, http_client=self._http_client)
-                    self._providers[settings.name] = made
-                known = self._providers[settings.name]
-        return known
-
-    def _finish(self, call: Call, request: Request) -> Reply:
-        """The answer with its checks, recorded."""
-        prepared, decoder = call.prepared, call.decoder
-        reply = Reply(
-            id=f"zl_{uuid.uuid4().hex}",
-            text=decoder.text,
-            model=decoder.model or prepared.route.model.id,
-            provider=prepared.route.provider.name,
-            route=prepared.route.label,
-            content=call.content,
-            stop_reason=decoder.stop_reason,
-            usage=decoder.usage,
-            timings=call.timings(),
-            adjustments=prepared.adjustments,
-            attempts=tuple(call.attempts),
-            sent=prepared.tuned.messages,
-            request_id=call.request_id,
-            responder=call.headers.get("x-zl-responder"),
-        )
-        reply = check(reply, request, self.settings)
-        self._log(reply)
-        return reply
-
-    def _finish_stream(self, call: Call, request: Request) -> Reply:
-        """As `_finish`; what was read cannot be asked again, so "retry" records."""
-        return settled(self._finish(call, request), request, self.settings)
-
-    def _log(self, reply: Reply) -> None:
-        if not log.isEnabledFor(logging.INFO):
-            return
-        fields: dict[str, Any] = {
-            "zl_id": reply.id,
-            "zl_route": reply.route,
-            "zl_model": reply.model,
-            "zl_request_id": reply.request_id,
-            "zl_attempts": len(reply.attempts),
-            "zl_ttft": reply.timings.ttft,
-            "zl_total": reply.timings.total,
-            "zl_input_tokens": reply.usage.total_input,
-            "zl_output_tokens": reply.usage.output,
-            "zl_stop_reason": reply.stop_reason,
-            "zl_adjustments": [f"{note.stage}/{note.rule}" for note in reply.adjustments],
-        }
-        if self.settings.log_content:
-            fields |= {"zl_messages": list(reply.sent), "zl_text": reply.text}
-        log.info("chat", extra=fields)
-
-    def _halved(self, request: Request, error: RateLimited) -> tuple[Request, Request]:
-        """Two requests instead of a rate-limited one; raises `error` where that was not asked or cannot be."""
-        policy = request.on_rate_limit or self.settings.on_rate_limit
-        halves = split_request(request) if policy == "split" else None
-        if halves is None:
-            raise error
-        first, second = halves
-        return replace(first, on_rate_limit="wait"), replace(second, on_rate_limit="wait")
-
-    # The two drivers. Each pair differs only in what it awaits.
+class _Drivers(Core):
+    """The two drivers of a call. Each pair of methods differs only in what it awaits."""
 
     def _chat(self, request: Request) -> Reply:
         if request.experiment is None:
@@ -279,14 +99,19 @@ class _Base:
 
             return answer_over(self._reading(by_route(request, route)), self._answer)
         try:
-            opened = self._sender.send(self._plan(request, route), whole=True)
+            reply = self._once(request, route)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(self._answer(first, route), self._answer(second, route), error)
-        reply = self._finish(opened.call, request)
+            one = self._answer(first, route)
+            try:
+                return joined(one, self._answer(left_of(second, self.settings, one), route), error)
+            except SendError as late:
+                raise after_half(late, one, error) from late.__cause__
         if wants_another(reply, request, self.settings):
-            opened = self._sender.send(self._plan(left_of(request, self.settings, reply), route), whole=True)
-            reply = again(reply, self._finish(opened.call, request))
+            try:
+                reply = again(reply, self._once(left_of(request, self.settings, reply), route))
+            except SendError as error:
+                reply = kept(reply, error)
         return settled(reply, request, self.settings)
 
     async def _aanswer(self, request: Request, route: str | None = None) -> Reply:
@@ -295,17 +120,27 @@ class _Base:
 
             return await aanswer_over(self._reading(by_route(request, route)), self._aanswer)
         try:
-            opened = await self._async_sender.send(self._plan(request, route), whole=True)
+            reply = await self._aonce(request, route)
         except RateLimited as error:
             first, second = self._halved(request, error)
-            return joined(await self._aanswer(first, route), await self._aanswer(second, route), error)
-        reply = self._finish(opened.call, request)
+            one = await self._aanswer(first, route)
+            try:
+                return joined(one, await self._aanswer(left_of(second, self.settings, one), route), error)
+            except SendError as late:
+                raise after_half(late, one, error) from late.__cause__
         if wants_another(reply, request, self.settings):
-            opened = await self._async_sender.send(
-                self._plan(left_of(request, self.settings, reply), route), whole=True
-            )
-            reply = again(reply, self._finish(opened.call, request))
+            try:
+                reply = again(reply, await self._aonce(left_of(request, self.settings, reply), route))
+            except SendError as error:
+                reply = kept(reply, error)
         return settled(reply, request, self.settings)
+
+    def _once(self, request: Request, route: str | None) -> Reply:
+        return self._finish(self._sender.send(self._plan(request, route), whole=True).call, request)
+
+    async def _aonce(self, request: Request, route: str | None) -> Reply:
+        opened = await self._async_sender.send(self._plan(request, route), whole=True)
+        return self._finish(opened.call, request)
 
     def _stream(self, request: Request) -> Stream:
         if request.experiment is None:
@@ -373,12 +208,14 @@ class _Base:
 
     def close(self) -> None:
         """Close the connections of this process, and write what experiments have recorded."""
+        self._closed = True
         for provider in self._providers.values():
             provider.close()
         self._traffic.close()
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop, and of this process."""
+        self._closed = True
         for provider in self._providers.values():
             await provider.aclose()
         await asyncio.to_thread(self._traffic.close)
@@ -389,7 +226,7 @@ def by_route(request: Request, route: str | None) -> Request:
     return request if route is None else replace(request, experiment=None, model=route, provider=None)
 
 
-class Client(_Base):
+class Client(_Drivers):
     """A thread-safe client. Its async methods work too, on any event loop."""
 
     def chat(self, prompt: Any, /, **options: Any) -> Reply:
@@ -421,7 +258,7 @@ class Client(_Base):
         self.close()
 
 
-class AsyncClient(_Base):
+class AsyncClient(_Drivers):
     """The client for asyncio. One object serves any number of event loops, each with connections of its own."""
 
     async def chat(self, prompt: Any, /, **options: Any) -> Reply:

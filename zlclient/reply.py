@@ -218,6 +218,14 @@ def joined(first: Reply, second: Reply, error: SendError) -> Reply:
     )
 
 
+def after_half(error: SendError, first: Reply, before: SendError) -> SendError:
+    """`error`, which the second half of a split request ended in, with what was there already."""
+    error.attempts = (*before.attempts, *first.attempts, *error.attempts)
+    error.partial_text = f"{first.text}\n\n{error.partial_text}".rstrip()
+    error.usage = first.usage if error.usage is None else first.usage + error.usage
+    return error
+
+
 def as_plain(value: Any) -> Any:
     """`value` as JSON values: dataclasses and pydantic models become dicts, tuples lists, the rest strings."""
     if value is None or isinstance(value, str | int | float | bool):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
+from .errors import ConnectFailed
 from .providers.failure import Failure
 from .providers.limit import limited
 from .reply import Reply, StreamEvent, TextDelta
@@ -27,7 +28,33 @@ def _ignore(_: SendError) -> None:
     """What a stream outside any experiment does with its failure."""
 
 
-class Stream:
+class _Answer:
+    """What both kinds of stream share: the call, and the reply once all was read."""
+
+    def __init__(self, opened: Opened | AsyncOpened, finish: Callable[[Call], Reply]) -> None:
+        self._call, self._finish = opened.call, finish
+        self._abandon = opened.exchange.abandon
+        self._reply: Reply | None = None
+
+    def __del__(self) -> None:
+        # The exchange itself may be kept alive: by the frames of an error that a retry has overcome, for one.
+        self._abandon()
+
+    @property
+    def text(self) -> str:
+        """The text that has arrived so far."""
+        return self._call.decoder.text
+
+    def _whole(self) -> Reply:
+        """The reply of an answer that was read to its end; what broke off is none, however often it is asked for."""
+        if not self._call.finished:
+            raise self._call.error or self._call.failed(Failure(ConnectFailed, "closed before the answer was whole"))
+        if self._reply is None:
+            self._reply = self._finish(self._call)
+        return self._reply
+
+
+class Stream(_Answer):
     """An answer under way. Iterating gives its text piece by piece; `events()` gives everything.
 
     Raises while iterating:
@@ -37,8 +64,8 @@ class Stream:
     def __init__(
         self, opened: Opened, finish: Callable[[Call], Reply], failed: Callable[[SendError], None] = _ignore
     ) -> None:
-        self._opened, self._finish = opened, finish
-        self._reply: Reply | None = None
+        super().__init__(opened, finish)
+        self._exchange = opened.exchange
         self._events = _read(opened, failed)
 
     def __iter__(self) -> Iterator[str]:
@@ -48,25 +75,18 @@ class Stream:
 
     def events(self) -> Iterator[StreamEvent]:
         """Every event that was not read yet."""
-        return self._events
+        yield from self._events
 
     @property
     def reply(self) -> Reply:
-        """The whole answer; reads what was not read yet."""
-        if self._reply is None:
-            for _ in self._events:
-                pass
-            self._reply = self._finish(self._opened.call)
-        return self._reply
-
-    @property
-    def text(self) -> str:
-        """The text that has arrived so far."""
-        return self._opened.call.decoder.text
+        """The whole answer; reads what was not read yet. Raises SendError for one that broke off or was closed."""
+        for _ in self._events:
+            pass
+        return self._whole()
 
     def close(self) -> None:
         """Give the connection back; the rest of the answer is lost."""
-        self._opened.exchange.close()
+        self._exchange.close()
 
     def __enter__(self) -> Self:
         return self
@@ -75,14 +95,14 @@ class Stream:
         self.close()
 
 
-class AsyncStream:
+class AsyncStream(_Answer):
     """The same for asyncio: `async for text in answer`, `await answer.reply()`."""
 
     def __init__(
         self, opened: AsyncOpened, finish: Callable[[Call], Reply], failed: Callable[[SendError], None] = _ignore
     ) -> None:
-        self._opened, self._finish = opened, finish
-        self._reply: Reply | None = None
+        super().__init__(opened, finish)
+        self._exchange = opened.exchange
         self._events = _aread(opened, failed)
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -90,26 +110,20 @@ class AsyncStream:
             if isinstance(event, TextDelta):
                 yield event.text
 
-    def events(self) -> AsyncIterator[StreamEvent]:
+    async def events(self) -> AsyncIterator[StreamEvent]:
         """Every event that was not read yet."""
-        return self._events
+        async for event in self._events:
+            yield event
 
     async def reply(self) -> Reply:
-        """The whole answer; reads what was not read yet."""
-        if self._reply is None:
-            async for _ in self._events:
-                pass
-            self._reply = self._finish(self._opened.call)
-        return self._reply
-
-    @property
-    def text(self) -> str:
-        """The text that has arrived so far."""
-        return self._opened.call.decoder.text
+        """The whole answer; reads what was not read yet. Raises SendError for one that broke off or was closed."""
+        async for _ in self._events:
+            pass
+        return self._whole()
 
     async def aclose(self) -> None:
         """Give the connection back; the rest of the answer is lost."""
-        await self._opened.exchange.aclose()
+        await self._exchange.aclose()
 
     async def __aenter__(self) -> Self:
         return self

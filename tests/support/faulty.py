@@ -7,7 +7,7 @@
 
 One step is used up a request, then `default`. A step may hold: status, headers, body (dict or bytes), content_type, delay
 (seconds before anything), drop ("before" or "mid"), chunk_delay (between pieces), drip (bytes one by one), stall_after
-(pieces, then silence), events (list of dicts to stream instead of the usual ones), end_after (pieces, then a clean end).
+(pieces, then silence), events (list of dicts to stream instead of the usual ones), end_after (pieces, then a clean end), linger (seconds between the last event and the end of the body).
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ class FaultyServer:
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             await writer.drain()
             await asyncio.sleep(step.get("drip") or step.get("chunk_delay") or 0)
+        await asyncio.sleep(step.get("linger", 0))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True

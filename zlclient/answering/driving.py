@@ -146,6 +146,9 @@ class _Closed:
 
     def close(self) -> None: ...
 
+    def abandon(self) -> None:
+        """Nothing is open."""
+
     async def aclose(self) -> None: ...
 
 

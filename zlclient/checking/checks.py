@@ -13,6 +13,7 @@ from ..errors import CheckError
 from ..reply import Adjustment, Timings
 
 if TYPE_CHECKING:
+    from ..errors import SendError
     from ..reply import Reply
     from ..request import Request
     from ..settings import Settings
@@ -97,6 +98,14 @@ def again(first: Reply, second: Reply) -> Reply:
         attempts=(*first.attempts, *second.attempts),
         adjustments=(*second.adjustments, note),
     )
+
+
+def kept(first: Reply, error: SendError) -> Reply:
+    """`first`, after asking again failed with `error`."""
+    note = Adjustment(
+        "check", "asked-again", 1, 1, f"the first answer failed a check, and asking again: {type(error).__name__}"
+    )
+    return replace(first, attempts=(*first.attempts, *error.attempts), adjustments=(*first.adjustments, note))
 
 
 def settled(reply: Reply, request: Request, settings: Settings) -> Reply:

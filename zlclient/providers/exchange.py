@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from ..errors import ClientClosed, ConnectFailed, InputError, Timeout
+from ..errors import BadAnswer, ClientClosed, ConnectFailed, InputError, Timeout
 from .failure import Failure, status_failure
 
 Json = Mapping[str, Any]
@@ -37,15 +37,18 @@ class SdkExchange:
             else:
                 for event in self._events:
                     yield event.to_dict(mode="json")
-        except Exception as error:
-            raise translate(self._sdk, error) from error
+        except Exception as error:  # noqa: BLE001 - translated and raised
+            raise translate(self._sdk, error) from cause_of(error)
 
     def close(self) -> None:
         """Give the connection back."""
         self._response.close()
 
-    def __del__(self) -> None:
+    def abandon(self) -> None:
+        """As `close`: for an owner that is going away."""
         self._response.close()
+
+    __del__ = abandon
 
 
 class AsyncSdkExchange:
@@ -67,26 +70,34 @@ class AsyncSdkExchange:
             else:
                 async for event in self._events:
                     yield event.to_dict(mode="json")
-        except Exception as error:
-            raise translate(self._sdk, error) from error
+        except Exception as error:  # noqa: BLE001 - translated and raised
+            raise translate(self._sdk, error) from cause_of(error)
 
     async def aclose(self) -> None:
         """Give the connection back."""
         await self._response.aclose()
 
-    def __del__(self) -> None:
-        # An abandoned response can only be closed by its own loop.
+    def abandon(self) -> None:
+        """As `aclose`, for an owner that is going away: only the loop it belongs to can close a response."""
         if not self._response.is_closed and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._loop.create_task, self._response.aclose())
 
+    __del__ = abandon
+
 
 def response_failure(response: Any) -> Failure:
-    """The failure that a response read to its end with an error status means."""
+    """The failure that a response with an error status means, its body read or not."""
     try:
         body = response.json()
-    except ValueError:
-        body = response.text
+    except (ValueError, httpx2.StreamError):
+        body = response.text if response.is_stream_consumed else ""
     return status_failure(response.status_code, response.headers, body, time.time())
+
+
+def cause_of(error: Exception) -> Exception | None:
+    """`error` as a cause to show, unless it quotes a header's value, which may be a key."""
+    quotes = isinstance(error, httpx2.LocalProtocolError) or isinstance(error.__cause__, httpx2.LocalProtocolError)
+    return None if quotes else error
 
 
 def translate(sdk: Any, error: Exception) -> Exception:
@@ -98,13 +109,19 @@ def translate(sdk: Any, error: Exception) -> Exception:
         failure = status_failure(found.status_code, found.response.headers, found.body, time.time())
         failure.error_type = failure.error_type or getattr(found, "type", None)
         return failure
+    cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else error
+    if isinstance(cause, httpx2.PoolTimeout):
+        return Failure(ConnectFailed, "every connection is in use")
     if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException):
         return Failure(Timeout, "timed out")
-    cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else error
+    if isinstance(cause, httpx2.LocalProtocolError):
+        return InputError("holds characters that no header can carry", where="extra_headers")
+    if isinstance(error, ValueError) and not isinstance(error, UnicodeError):
+        return Failure(BadAnswer, "an event of the stream is not JSON")
     if isinstance(cause, UnicodeError):
         return InputError("holds characters that cannot be sent; sanitise it", where="messages")
     if isinstance(cause, RuntimeError) and "closed" in str(cause):
         return Failure(ClientClosed, "the client or its event loop is closed")
-    if isinstance(error, sdk.APIConnectionError | httpx2.TransportError | httpx2.StreamError):
+    if isinstance(error, sdk.APIConnectionError | httpx2.RequestError | httpx2.StreamError):
         return Failure(ConnectFailed, f"the connection failed: {type(cause or error).__name__}")
     return error

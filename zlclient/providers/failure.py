@@ -73,16 +73,25 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
     None for anything that is no wait: not a number, negative, infinite, or a date in the past.
     """
-    millis = headers.get("retry-after-ms")
-    raw = headers.get("retry-after")
+    millis, raw = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    for seconds in (_number(millis, 1000), _number(raw), _seconds_until(raw, now)):
+        if seconds is not None and math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    return None
+
+
+def _number(text: str, per_second: int = 1) -> float | None:
     try:
-        seconds = float(millis) / 1000 if millis is not None else float(raw or "")
+        return float(text) / per_second
     except ValueError:
-        try:
-            seconds = parsedate_to_datetime(raw or "").timestamp() - now
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+        return None
+
+
+def _seconds_until(text: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
 
 
 def not_an_answer(what: str, status: int, headers: Mapping[str, str]) -> Failure:

@@ -54,6 +54,10 @@ class LocalExchange:
         """Give up an unread stream."""
         self._response.close()
 
+    def abandon(self) -> None:
+        """As `close`, for an owner that is going away."""
+        self._response.close()
+
 
 class LocalProvider:
     """Hands requests to a LocalServer in this process."""

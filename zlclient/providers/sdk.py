@@ -13,16 +13,17 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import httpx2
 
-from ..errors import ClientClosed, CredentialsError
+from ..errors import ClientClosed, ConfigError, CredentialsError
 from . import wire_of
-from .exchange import AsyncSdkExchange, SdkExchange, response_failure, translate
+from .clamp import clamp
+from .exchange import AsyncSdkExchange, SdkExchange, cause_of, response_failure, translate
 from .failure import Failure
 
 if TYPE_CHECKING:
@@ -66,55 +67,84 @@ class SdkProvider:
         is_async = client is not None and hasattr(client, "__aenter__")
         self._given: Any = None if is_async else client
         self._given_async: Any = client if is_async else None
+        if http_client is not None and not isinstance(http_client, httpx2.Client | httpx2.AsyncClient):
+            raise ConfigError(f"must be an httpx2 client, not {type(http_client).__name__}", key="http_client")
         self._http_client = http_client
+        for given in (http_client, getattr(client, "_client", None)):
+            if isinstance(given, httpx2.Client):
+                clamp(given)  # changes nothing but that our own deadlines hold
         self._sdk: Any = import_module(settings.kind)  # seconds the first time: before any time bound runs
         self._lock = threading.Lock()
         self._line: tuple[int, _Line] | None = None  # with the process it belongs to
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+        self._lines: dict[asyncio.AbstractEventLoop, _Line] = {}
         self._closed = False
 
     def open(self, prepared: Prepared, timeout: float | None) -> SdkExchange:
         """Send; returns once the response's head is there. Raises Failure."""
         try:
+            self._refuse_wrong_kind(self._given, self._given_async, httpx2.AsyncClient)
             if self._given is not None:
-                events = self._given.with_options(max_retries=0).post(**self._decoded(prepared, timeout, "Stream"))
-                return SdkExchange(self._sdk, events.response, events)
+                return self._open_given(self._given.with_options(max_retries=0), prepared, timeout)
             line = self._sync_line()
             if line.headers is None:
                 return SdkExchange(self._sdk, line.client.post(**self._raw(prepared, timeout, "Stream")))
             response = line.http.send(line.request(prepared, timeout), stream=True)
             if response.is_error:
-                response.read()
+                with suppress(httpx2.DecodingError):
+                    response.read()
                 raise response_failure(response)
             return SdkExchange(self._sdk, response)
-        except Exception as error:
-            raise translate(self._sdk, error) from error
+        except Exception as error:  # noqa: BLE001 - translated and raised
+            raise translate(self._sdk, error) from cause_of(error)
 
     async def aopen(self, prepared: Prepared, timeout: float | None) -> AsyncSdkExchange:
         """Send; returns once the response's head is there. Raises Failure."""
         try:
+            self._refuse_wrong_kind(self._given_async, self._given, httpx2.Client)
             if self._given_async is not None:
-                given = self._given_async.with_options(max_retries=0)
-                events = await given.post(**self._decoded(prepared, timeout, "AsyncStream"))
-                return AsyncSdkExchange(self._sdk, events.response, events)
+                return await self._aopen_given(self._given_async.with_options(max_retries=0), prepared, timeout)
             line = self._async_line()
             if line.headers is None:
                 response = await line.client.post(**self._raw(prepared, timeout, "AsyncStream"))
                 return AsyncSdkExchange(self._sdk, response)
             response = await line.http.send(line.request(prepared, timeout), stream=True)
             if response.is_error:
-                await response.aread()
+                with suppress(httpx2.DecodingError):
+                    await response.aread()
                 raise response_failure(response)
             return AsyncSdkExchange(self._sdk, response)
-        except Exception as error:
-            raise translate(self._sdk, error) from error
+        except Exception as error:  # noqa: BLE001 - translated and raised
+            raise translate(self._sdk, error) from cause_of(error)
 
-    def _raw(self, prepared: Prepared, timeout: float | None, stream: str) -> dict[str, Any]:
-        """The arguments of the SDK's `post` that send our bytes and give the response unread."""
+    def _open_given(self, given: Any, prepared: Prepared, timeout: float | None) -> SdkExchange:
+        # The OpenAI SDK stops reading at [DONE] and so drops the connection; its stream is always plain events.
+        if not self._is_anthropic:
+            return SdkExchange(self._sdk, given.post(**self._raw(prepared, timeout, "Stream", as_body=True)))
+        events = given.post(**self._decoded(prepared, timeout, "Stream"))
+        return SdkExchange(self._sdk, events.response, events)
+
+    async def _aopen_given(self, given: Any, prepared: Prepared, timeout: float | None) -> AsyncSdkExchange:
+        if not self._is_anthropic:
+            response = await given.post(**self._raw(prepared, timeout, "AsyncStream", as_body=True))
+            return AsyncSdkExchange(self._sdk, response)
+        events = await given.post(**self._decoded(prepared, timeout, "AsyncStream"))
+        return AsyncSdkExchange(self._sdk, events.response, events)
+
+    def _refuse_wrong_kind(self, fitting: Any, other: Any, wrong_http: type) -> None:
+        """A client that was handed in must not be passed over in silence: it may be somebody's proxy."""
+        if other is not None and fitting is None:
+            raise ConfigError(
+                "is for the other kind of call (sync or async); give one that fits", key=f"clients.{self.name}"
+            )
+        if fitting is None and isinstance(self._http_client, wrong_http):
+            raise ConfigError("is for the other kind of call (sync or async); give one that fits", key="http_client")
+
+    def _raw(self, prepared: Prepared, timeout: float | None, stream: str, *, as_body: bool = False) -> dict[str, Any]:
+        """The arguments of the SDK's `post` that send our bytes (or the same as a dict) and leave the response unread."""
         return {
             "path": prepared.path,
             "cast_to": httpx2.Response,
-            "content": prepared.content,
+            **({"body": dict(prepared.body)} if as_body else {"content": prepared.content}),
             "options": {"headers": dict(prepared.headers), "timeout": timeout},
             "stream": True,
             "stream_cls": getattr(self._sdk, stream),
@@ -122,10 +152,8 @@ class SdkProvider:
 
     def _decoded(self, prepared: Prepared, timeout: float | None, stream: str) -> dict[str, Any]:
         """The arguments of the SDK's `post` that let it write the request and decode the stream."""
-        if self._is_anthropic:
-            from anthropic.types import RawMessageStreamEvent as Event
-        else:
-            from openai.types.chat import ChatCompletionChunk as Event
+        from anthropic.types import RawMessageStreamEvent as Event
+
         return {
             "path": prepared.path,
             "cast_to": Event,
@@ -143,8 +171,6 @@ class SdkProvider:
         with self._lock:
             self._refuse_when_closed()
             if self._line is None or self._line[0] != pid:
-                from .clamp import clamp
-
                 sdk = self._sdk
                 given = self._http_given(httpx2.Client)
                 http = given or clamp(sdk.DefaultHttpxClient(limits=self._limits()))
@@ -159,6 +185,8 @@ class SdkProvider:
         if known is None:
             with self._lock:
                 self._refuse_when_closed()
+                for closed in [other for other in self._lines if other.is_closed()]:
+                    del self._lines[closed]  # its connections went with it
                 sdk = self._sdk
                 given = self._http_given(httpx2.AsyncClient)
                 http = given or sdk.DefaultAsyncHttpxClient(limits=self._limits())
@@ -182,13 +210,15 @@ class SdkProvider:
         options: dict[str, Any] = {"http_client": http, "max_retries": 0, "base_url": settings.base_url}
         if self._is_anthropic:
             options["open_telemetry"] = False
-        key = os.environ.get(settings.key_env) if settings.key_env else "none"  # the SDKs want some key
+        key = os.environ.get(settings.key_env, "").strip() if settings.key_env else "none"  # the SDKs want some key
+        if not key.isprintable() or not key.isascii():
+            raise CredentialsError("holds characters that no header can carry", key=settings.key_env)
         if key:
             options["api_key"] = key
-        elif not self._is_anthropic:
-            raise missing_credentials(settings)
+        elif settings.key_env != "ANTHROPIC_API_KEY":
+            raise missing_credentials(settings)  # the SDK's own search would find another provider's key
         client = kind(**options)
-        if self._is_anthropic and not (client.api_key or client.auth_token or client.credentials):
+        if not (client.api_key or client.auth_token or client.credentials):
             raise missing_credentials(settings)
         fixed = bool(client.api_key) or bool(self._is_anthropic and client.auth_token)
         url = httpx2.URL(str(client.base_url).rstrip("/") + wire_of(settings.kind).path)
@@ -207,14 +237,14 @@ class SdkProvider:
     def close(self) -> None:
         """Close the connections of this process."""
         self._closed = True
-        if self._line is not None and self._line[0] == os.getpid():
+        if self._line is not None and self._line[0] == os.getpid() and self._line[1].own:
             self._line[1].client.close()
         self._line = None
 
     async def aclose(self) -> None:
         """Close the connections of the running loop, and of this process."""
         line = self._lines.pop(asyncio.get_running_loop(), None)
-        if line is not None:
+        if line is not None and line.own:
             await line.client.close()
         self.close()
 

@@ -57,6 +57,8 @@ def choose_route(
             known = ", ".join([*ALIASES, *settings.routes])
             wanted = f'"provider:model-id", a bare id with provider=, or one of {known}'
             raise InputError(f"unknown route {target!r}; use {wanted}", where="model")
+    elif provider is not None and provider != place:
+        raise InputError(f"{target!r} is at another provider than provider={provider!r}", where="model")
     found = settings.providers.get(place)
     if found is None:
         known = ", ".join(settings.providers)

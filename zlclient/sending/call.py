@@ -15,6 +15,7 @@ from ..errors import (
     DeadlineExceeded,
     EmptyAnswer,
     SendError,
+    StatusError,
     StreamBroken,
     Timeout,
 )
@@ -45,6 +46,7 @@ class Call:
         "deadline",
         "decoder",
         "delivered",
+        "error",
         "headers",
         "limit",
         "prepared",
@@ -67,6 +69,7 @@ class Call:
 
     def _reset(self) -> None:
         self.delivered = False
+        self.error: SendError | None = None
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
         self._first_content: float | None = None
@@ -91,7 +94,7 @@ class Call:
     def opened(self, status: int, headers: Mapping[str, str]) -> None:
         """The response's head is there. Raises Failure for a success that is no answer."""
         self.status, self.headers = status, headers
-        kind = headers.get("content-type", "")
+        kind = headers.get("content-type", "").lower()
         if kind.startswith("application/json"):
             self._whole = b""  # a gateway that does not stream
         elif not kind.startswith(("text/event-stream", "application/vnd.amazon.eventstream")):
@@ -108,7 +111,7 @@ class Call:
         events = self.decoder.feed(chunk) if isinstance(chunk, bytes) else self.decoder.feed_event(chunk)
         if events:
             self._seen(events, now)
-        elif isinstance(chunk, bytes) and b"\n\n" in chunk:
+        elif isinstance(chunk, bytes) and (b"\n\n" in chunk or b"\n\r\n" in chunk):
             self._bound(self.prepared.bounds.silence, now)  # a ping is a sign of life
         return events
 
@@ -159,9 +162,13 @@ class Call:
         elif issubclass(kind, Timeout):
             what = "the next event" if self.delivered else "the first event"
             problem = f"{what} did not come within its bound"
-        if self.delivered and not issubclass(kind, DeadlineExceeded | EmptyAnswer):
+        if self.delivered and not issubclass(kind, DeadlineExceeded | EmptyAnswer | StatusError):
             kind, problem = StreamBroken, f"the stream broke after content had begun: {problem}"
         self._note(kind.__name__, failure)
+        self.error = self._error(kind, problem, failure)
+        return self.error
+
+    def _error(self, kind: type[SendError], problem: str, failure: Failure) -> SendError:
         details = failure.details if kind is failure.kind else {}
         route = self.prepared.route
         return kind(
@@ -202,9 +209,10 @@ class Call:
         """The reader asks for more: its own slowness is no silence of the server's."""
         self._bound(self.prepared.bounds.silence, self._now())
 
-    def grant(self, seconds: float) -> None:
-        """Allow `seconds` more, whatever the bounds say: the answer is complete and its connection ends."""
-        self.limit.at = self._now() + seconds
+    def grant(self, seconds: float) -> float | None:
+        """Allow `seconds` more, within the deadline, for a complete answer's connection to end; what was granted."""
+        self._bound(seconds, self._now())
+        return self.limit.left()
 
     def left(self) -> float | None:
         """Seconds until the deadline; None without one."""

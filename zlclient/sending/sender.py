@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, Retrying
 
-from ..errors import RateLimited, SendError, Timeout
+from ..errors import ConfigError, RateLimited, SendError, Timeout
 from ..providers.failure import Failure
 from ..providers.limit import limited
 from .call import Call
 from .policy import is_unavailable, retry_wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..providers.base import AsyncExchange, Exchange
     from ..reply import StreamEvent
     from .clock import Clock
@@ -54,6 +53,13 @@ class _Tries:
         self.call, self.target, self.plan = call, target, plan
         self.count = 0
         self.amended: set[bytes] = set()
+        # The answer is left here, not returned: tenacity keeps what it is given in a cycle, and with it a connection.
+        self.opened: Any = None
+
+    def take(self) -> Any:
+        """The answer under way; it is then held by nobody else."""
+        opened, self.opened = self.opened, None
+        return opened
 
     def amend(self, error: SendError) -> bool:
         """Whether the request was mended after `error` and is to be sent again at once."""
@@ -65,8 +71,8 @@ class _Tries:
         return True
 
     def wait_after(self, error: BaseException | None) -> float | None:
-        """Seconds before the next attempt; None to give up."""
-        if not isinstance(error, SendError):
+        """Seconds before the next attempt; None to give up, as always once content has arrived."""
+        if not isinstance(error, SendError) or self.call.delivered:
             return None
         return retry_wait(error, self.count, self.target.prepared.bounds, self.call.left())
 
@@ -85,17 +91,40 @@ class _Tries:
         return {"retry": again, "wait": pause, "reraise": True}
 
 
-def _next_route(call: Call, error: SendError, fallbacks: Iterator[Callable[[], Target | None]]) -> Target | None:
-    """The next fallback worth trying after `error`; None to give up."""
-    left = call.left()
-    split = isinstance(error, RateLimited) and call.prepared.bounds.on_rate_limit == "split"
-    if split or not is_unavailable(error) or (left is not None and left <= 0):
+class _Routes:
+    """The routes of a call, one after another."""
+
+    def __init__(self, plan: Plan, call: Call) -> None:
+        self.target = plan.first
+        self._left = iter(plan.fallbacks)
+        self._call = call
+        self._error: SendError | None = None
+
+    def move_on(self, error: SendError | ConfigError) -> None:
+        """Take the next route worth trying after `error`.
+
+        Raises `error` where there is none. A fallback that lacks its key is passed over: what the caller then gets is
+        what the provider said, with all attempts.
+        """
+        if isinstance(error, SendError):
+            self._error = error
+        if self._error is None:
+            raise error
+        target = self._next(self._error)
+        if target is None:
+            raise self._error from self._error.__cause__
+        self.target = target
+
+    def _next(self, error: SendError) -> Target | None:
+        left = self._call.left()
+        split = isinstance(error, RateLimited) and self._call.prepared.bounds.on_rate_limit == "split"
+        if split or self._call.delivered or not is_unavailable(error) or (left is not None and left <= 0):
+            return None
+        for make in self._left:
+            target = make()
+            if target is not None:
+                return target
         return None
-    for make in fallbacks:
-        target = make()
-        if target is not None:
-            return target
-    return None
 
 
 class Sender:
@@ -111,22 +140,21 @@ class Sender:
             SendError: every route failed; its `attempts` list all of them.
         """
         call = Call(self._clock, plan.first.prepared.bounds.deadline, plan.began)
-        fallbacks = iter(plan.fallbacks)
-        target: Target | None = plan.first
+        routes = _Routes(plan, call)
         while True:
-            tries = _Tries(call, target, plan)
+            tries = _Tries(call, routes.target, plan)
             try:
-                return Retrying(sleep=self._clock.sleep, **tries.tenacity_options())(self._attempt, tries, whole)
-            except SendError as error:
-                target = _next_route(call, error, fallbacks)
-                if target is None:
-                    raise
+                Retrying(sleep=self._clock.sleep, **tries.tenacity_options())(self._attempt, tries, whole)
+                return tries.take()
+            except (SendError, ConfigError) as error:
+                routes.move_on(error)
 
-    def _attempt(self, tries: _Tries, whole: bool) -> Opened:
+    def _attempt(self, tries: _Tries, whole: bool) -> None:
         tries.count += 1
         while True:
             try:
-                return self._exchange(tries, whole)
+                tries.opened = self._exchange(tries, whole)
+                return
             except SendError as error:
                 if not tries.amend(error):
                     raise
@@ -166,11 +194,9 @@ class Sender:
 def drain(call: Call, chunks: Iterator[bytes | Json]) -> None:
     """Read a complete answer's connection to its end, briefly; a failure here loses nothing but the connection."""
     call.grant(DRAIN)
-    try:
+    with suppress(Failure):
         for _ in chunks:
             pass
-    except Failure:
-        pass
 
 
 class AsyncSender:
@@ -182,23 +208,21 @@ class AsyncSender:
     async def send(self, plan: Plan, *, whole: bool) -> AsyncOpened:
         """As `Sender.send`."""
         call = Call(self._clock, plan.first.prepared.bounds.deadline, plan.began)
-        fallbacks = iter(plan.fallbacks)
-        target: Target | None = plan.first
+        routes = _Routes(plan, call)
         while True:
-            tries = _Tries(call, target, plan)
+            tries = _Tries(call, routes.target, plan)
             try:
-                retrying = AsyncRetrying(sleep=self._clock.asleep, **tries.tenacity_options())
-                return await retrying(self._attempt, tries, whole)
-            except SendError as error:
-                target = _next_route(call, error, fallbacks)
-                if target is None:
-                    raise
+                await AsyncRetrying(sleep=self._clock.asleep, **tries.tenacity_options())(self._attempt, tries, whole)
+                return tries.take()
+            except (SendError, ConfigError) as error:
+                routes.move_on(error)
 
-    async def _attempt(self, tries: _Tries, whole: bool) -> AsyncOpened:
+    async def _attempt(self, tries: _Tries, whole: bool) -> None:
         tries.count += 1
         while True:
             try:
-                return await self._exchange(tries, whole)
+                tries.opened = await self._exchange(tries, whole)
+                return
             except SendError as error:
                 if not tries.amend(error):
                     raise
@@ -237,14 +261,12 @@ class AsyncSender:
 
 
 async def adrain(call: Call, chunks: AsyncIterator[bytes | Json], bound: Bound) -> None:
-    """As `drain`."""
-    call.grant(DRAIN)
-    bound.move()
-    try:
-        async for _ in chunks:
-            pass
-    except Failure:
-        pass
+    """As `drain`, under a bound of its own: that it passes is no fault of a call that has its answer."""
+    bound.lift()
+    with suppress(Failure, TimeoutError):
+        async with asyncio.timeout(call.grant(DRAIN)):
+            async for _ in chunks:
+                pass
 
 
 class Bound:
@@ -265,9 +287,12 @@ class Bound:
         left = self._call.limit.left()
         self._timeout.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
 
+    def lift(self) -> None:
+        """Bound nothing any more."""
+        self._timeout.reschedule(None)
+
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError:
-            if not self._call.finished:
-                raise Failure(Timeout, "timed out") from None
+            raise Failure(Timeout, "timed out") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +26,26 @@ def shortened(tuned: Tuned) -> tuple[Tuned, Adjustment] | None:
     if keep:
         note = Adjustment("send", "shorten", len(messages), len(keep), "rate limited: the oldest turns are left out")
         return replace(tuned, messages=keep), note
-    message = messages[-1]
-    content = message["content"]
-    if not isinstance(content, str):
-        return None
-    cut = _without_middle(content)
+    text, with_text = _longest_text(messages[-1])
+    cut = _without_middle(text)
     if cut is None:
         return None
-    note = Adjustment("send", "shorten", len(content), len(cut), "rate limited: the middle of the text is left out")
-    return replace(tuned, messages=(*messages[:-1], {**message, "content": cut})), note
+    note = Adjustment("send", "shorten", len(text), len(cut), "rate limited: the middle of the text is left out")
+    return replace(tuned, messages=(*messages[:-1], with_text(cut))), note
+
+
+def _longest_text(message: Json) -> tuple[str, Callable[[str], Json]]:
+    """A turn's longest text, and the turn with another in its place."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content, lambda text: {**message, "content": text}
+    longest = max(range(len(content)), key=lambda i: len(content[i].get("text", "")))
+
+    def with_text(text: str) -> Json:
+        block = {**content[longest], "text": text}
+        return {**message, "content": [*content[:longest], block, *content[longest + 1 :]]}
+
+    return content[longest].get("text", ""), with_text
 
 
 def _second_half(messages: tuple[Json, ...]) -> tuple[Json, ...]:
@@ -62,24 +73,13 @@ def split_request(request: Request) -> tuple[Request, Request] | None:
 
     Short first and last paragraphs hold the instruction, so both halves keep them.
     """
-    message = request.messages[-1]
-    content = message["content"]
-    if isinstance(content, str):
-        halves = _halves(content)
-        if halves is None:
-            return None
-        first, second = ({**message, "content": half} for half in halves)
-    else:
-        longest = max(range(len(content)), key=lambda i: len(str(content[i].get("text", ""))))
-        halves = _halves(str(content[longest].get("text", "")), keep_ends=False)
-        if halves is None:
-            return None
-        first, second = (
-            {**message, "content": [*content[:longest], {**content[longest], "text": half}, *content[longest + 1 :]]}
-            for half in halves
-        )
+    text, with_text = _longest_text(request.messages[-1])
+    halves = _halves(text, keep_ends=isinstance(request.messages[-1]["content"], str))
+    if halves is None:
+        return None
     before = request.messages[:-1]
-    return replace(request, messages=(*before, first)), replace(request, messages=(*before, second))
+    first, second = (replace(request, messages=(*before, with_text(half))) for half in halves)
+    return first, second
 
 
 _INSTRUCTION = 300  # characters: a first or last paragraph up to this long is taken for the instruction

@@ -209,7 +209,8 @@ def _never_sampled(request: Request, route: Route, rejected: frozenset[str]) -> 
     """Why temperature must be left out whatever the version, if it must."""
     if "temperature" in rejected:
         return f"{route.model.id} rejects it, as its server said"
-    if route.provider.kind == "anthropic" and "thinking" in request.extra:
+    thinking = request.extra.get("thinking")
+    if route.provider.kind == "anthropic" and thinking and thinking != {"type": "disabled"}:
         return "sampling is rejected while thinking is on"
     if "top_p" in request.extra and not route.model.temperature_with_top_p:
         return f"{route.model.id} rejects temperature together with top_p, which was given"
