@@ -90,7 +90,7 @@ def write(tuned: Tuned, settings: Settings, notes: tuple[Adjustment, ...], limit
         body=body,
         content=content,
         bounds=limits or bounds(tuned, settings, len(content)),
-        adjustments=notes,
+        adjustments=(*notes, *(note for note in wire.dropped(tuned) if note not in notes)),
         base_url=provider.base_url,
         auth_header=None if provider.kind == "local" or provider.key_env is None else wire.auth_header,
     )

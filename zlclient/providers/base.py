@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ..prepared import Prepared, Tuned
-    from ..reply import StreamEvent, Usage
+    from ..reply import Adjustment, StreamEvent, Usage
 
 Json = Mapping[str, Any]
 
@@ -29,11 +29,11 @@ class Decoder(Protocol):
         ...
 
     def feed_whole(self, body: Json) -> list[StreamEvent]:
-        """The events of an answer that came in one piece."""
+        """The events of an answer that came in one piece. Raises Failure."""
         ...
 
     def feed_event(self, event: Json) -> list[StreamEvent]:
-        """The events of one wire event that was already parsed."""
+        """The events of one wire event that was already parsed. Raises Failure."""
         ...
 
     def end(self) -> list[StreamEvent]:
@@ -61,7 +61,14 @@ class Wire(Protocol):
         ...
 
     def body(self, tuned: Tuned) -> Json:
-        """The request body, tools and system first, messages last."""
+        """The request body, tools and system first, messages last.
+
+        Raises InputError for what this wire cannot carry and cannot leave out without changing what is asked.
+        """
+        ...
+
+    def dropped(self, tuned: Tuned) -> tuple[Adjustment, ...]:
+        """A note of each thing that `body` leaves out because this wire has no field for it."""
         ...
 
     def decoder(self) -> Decoder:
@@ -81,6 +88,10 @@ class Exchange(Protocol):
         """Give the connection back. May be called twice."""
         ...
 
+    def abandon(self) -> None:
+        """Give the connection back without waiting, from wherever the owner goes away."""
+        ...
+
 
 class AsyncExchange(Protocol):
     """The same for asyncio."""
@@ -92,6 +103,10 @@ class AsyncExchange(Protocol):
 
     async def aclose(self) -> None:
         """Give the connection back. May be called twice."""
+        ...
+
+    def abandon(self) -> None:
+        """Give the connection back without waiting, from wherever the owner goes away."""
         ...
 
 

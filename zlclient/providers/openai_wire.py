@@ -1,23 +1,38 @@
-"""The OpenAI Chat Completions wire, which every compatible server speaks: requests as bodies, streams as events."""
+"""The OpenAI Chat Completions wire, which every compatible server speaks: a tuned request as its body.
+
+What has a twin is carried: a tool result's `is_error` as the words "[tool error]" before its text, since a tool message
+has no such field. What has none and would be missed, such as an image in a tool result, is an InputError.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import BadAnswer, InputError, ServerError
-from ..reply import BlockDelta, Finish, Start, StreamEvent, TextDelta, ThinkingDelta, Usage
-from .decoder import StreamDecoder
-from .failure import Failure
+from ..errors import InputError
+from .losses import left_out, unknown_keys
+from .openai_stream import OpenAIDecoder
+from .passthrough import add_extra, lower_case
 
 if TYPE_CHECKING:
     from ..prepared import Tuned
+    from ..reply import Adjustment
 
 Json = Mapping[str, Any]
 
-# finish_reason in the neutral words
-_STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+TOOL_ERROR = "[tool error]"
+_TOOL = frozenset(["type", "name", "description", "input_schema", "strict"])
+# What is carried of each block; a text document becomes a text, which has no title.
+_CARRIED = {
+    "text": frozenset(["type", "text"]),
+    "image": frozenset(["type", "source"]),
+    "document": frozenset(["type", "source", "title"]),
+    "tool_use": frozenset(["type", "id", "name", "input"]),
+    "tool_result": frozenset(["type", "tool_use_id", "content", "is_error"]),
+}
+_REASONING = ("thinking", "redacted_thinking")
 
 
 class OpenAIWire:
@@ -28,7 +43,7 @@ class OpenAIWire:
 
     def headers(self, tuned: Tuned) -> dict[str, str]:
         """Content type and what the caller adds."""
-        return {"content-type": "application/json", **tuned.request.extra_headers}
+        return {"content-type": "application/json", **lower_case(tuned.request.extra_headers)}
 
     def body(self, tuned: Tuned) -> Json:
         """The body, in the order that keeps cached prefixes: tools, parameters, then system and messages."""
@@ -44,12 +59,13 @@ class OpenAIWire:
             body["stop"] = list(request.stop)
         if request.tool_choice is not None:
             body["tool_choice"] = _tool_choice(request.tool_choice)
+            if _is_one_by_one(request.tool_choice):
+                body["parallel_tool_calls"] = False
         if tuned.effort is not None:
             body["reasoning_effort"] = tuned.effort
         if tuned.schema is not None:
-            schema = {"name": tuned.schema_name, "schema": tuned.schema, "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        body.update((key, value) for key, value in tuned.extra.items() if key not in ("messages", "stream"))
+            body["response_format"] = {"type": "json_schema", "json_schema": _output(tuned)}
+        add_extra(body, tuned.extra)
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
         messages: list[Json] = []
@@ -61,9 +77,19 @@ class OpenAIWire:
         body["messages"] = messages
         return body
 
+    def dropped(self, tuned: Tuned) -> tuple[Adjustment, ...]:
+        """What is only in Anthropic's shapes: cache marks, reasoning, citations, titles of texts."""
+        return left_out(_losses(tuned), "OpenAI")
+
     def decoder(self) -> OpenAIDecoder:
         """A fresh decoder."""
         return OpenAIDecoder()
+
+
+def _output(tuned: Tuned) -> Json:
+    """The schema, named as the API allows (ASCII letters, digits, "_" and "-", at most 64)."""
+    name = re.sub(r"[^\w-]", "_", tuned.schema_name, flags=re.ASCII)[:64]
+    return {"name": name, "schema": tuned.schema, "strict": True}
 
 
 def _system_parts(system: tuple[Json, ...]) -> list[Json]:
@@ -83,6 +109,8 @@ def _tool(tool: Json, index: int) -> Json:
     function: dict[str, Any] = {"name": tool["name"], "parameters": tool["input_schema"]}
     if tool.get("description"):
         function["description"] = tool["description"]
+    if tool.get("strict") is not None:
+        function["strict"] = tool["strict"]
     return {"type": "function", "function": function}
 
 
@@ -97,34 +125,53 @@ def _tool_choice(choice: str | Json) -> str | Json:
     return {"type": "function", "function": {"name": choice["name"]}} if kind == "tool" else choice
 
 
+def _is_one_by_one(choice: str | Json) -> bool:
+    return isinstance(choice, Mapping) and choice.get("disable_parallel_tool_use") is True
+
+
 def _messages(message: Json, where: str) -> list[Json]:
     """One neutral message as one or more of this wire's: tool results become messages of their own."""
     content, role = message["content"], message["role"]
     if isinstance(content, str):
         return [message]
+    name = {"name": message["name"]} if message.get("name") is not None else {}
     parts: list[Json] = []
     results: list[Json] = []
     calls: list[Json] = []
     for index, block in enumerate(content):
         kind = block["type"]
         if kind == "tool_result":
-            results.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": _result_text(block)})
+            result = _result(block, f"{where}[{index}]")
+            results.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": result})
         elif kind == "tool_use":
             arguments = json.dumps(block["input"], ensure_ascii=False)
             function = {"name": block["name"], "arguments": arguments}
             calls.append({"id": block["id"], "type": "function", "function": function})
-        elif kind not in ("thinking", "redacted_thinking"):
+        elif kind not in _REASONING:
             parts.append(_part(block, f"{where}[{index}]"))
+    if role == "assistant" and len(parts) == 1 and parts[0]["type"] == "text":
+        said: Any = parts[0]["text"]  # some compatible servers take an assistant's content as a string only
+    else:
+        said = parts or None
     if calls:
-        return [{"role": role, "content": parts or None, "tool_calls": calls}]
-    return [*results, {"role": role, "content": parts}] if parts else results
+        return [*results, {"role": role, **name, "content": said, "tool_calls": calls}]
+    return [*results, {"role": role, **name, "content": said}] if parts else results
 
 
-def _result_text(block: Json) -> Any:
-    content = block.get("content", "")
+def _result(block: Json, where: str) -> Any:
+    """The content of a tool message: a text, or text parts."""
+    content, failed = block.get("content") or "", block.get("is_error") is True
     if isinstance(content, str):
-        return content
-    return [{"type": "text", "text": part["text"]} for part in content if part.get("type") == "text"]
+        return f"{TOOL_ERROR} {content}" if failed else content
+    parts: list[Json] = []
+    for index, part in enumerate(content):
+        place = f"{where}.content[{index}]"
+        parts.append(_part(part, place))
+        if parts[-1]["type"] != "text":
+            raise InputError(
+                f"a tool result takes no {part['type']} on the OpenAI wire; put it in a user turn", where=place
+            )
+    return [{"type": "text", "text": TOOL_ERROR}, *parts] if failed else parts
 
 
 def _part(block: Json, where: str) -> Json:
@@ -146,103 +193,26 @@ def _part(block: Json, where: str) -> Json:
     return block
 
 
-class OpenAIDecoder(StreamDecoder):
-    """Reads one Chat Completions stream."""
-
-    __slots__ = ("_calls",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls: dict[int, dict[str, str]] = {}
-
-    def feed_event(self, event: Json) -> list[StreamEvent]:
-        """The events of one parsed chunk."""
-        if event.get("error"):
-            raise _event_failure(event["error"])
-        found: list[StreamEvent] = []
-        if self.id is None:
-            self.id, self.model = event.get("id"), event.get("model")
-            found.append(Start(self.id, self.model))
-        if event.get("usage"):
-            self.usage = _usage(event["usage"])
-        for choice in event.get("choices") or ():  # the chunk that carries usage has none
-            found.extend(self._delta(choice.get("delta") or {}))
-            reason = choice.get("finish_reason")
-            if reason:
-                self.stop_reason = _STOP_REASONS.get(reason, reason)
-        return found
-
-    def feed_whole(self, body: Json) -> list[StreamEvent]:
-        """The events of an answer that came in one piece."""
-        if body.get("error"):
-            raise _event_failure(body["error"])
-        choices = body.get("choices")
-        if not isinstance(choices, list) or not choices:
-            raise Failure(BadAnswer, "the JSON body is no chat completion")
-        choice = cast("Json", choices[0])
-        message = cast("Json", choice.get("message") or {})
-        calls: list[Json] = [{**call, "index": i} for i, call in enumerate(message.get("tool_calls") or ())]
-        delta = {**message, "tool_calls": calls}
-        choice = {"delta": delta, "finish_reason": choice.get("finish_reason") or "stop"}
-        return [*self.feed_event({**body, "choices": [choice]}), *self.end()]
-
-    def end(self) -> list[StreamEvent]:
-        """Some servers close without [DONE]: an answer that gave its finish reason is whole."""
-        if self.complete or self.stop_reason is None:
-            return []
-        self.complete = True
-        return [Finish(self.stop_reason, self.usage)]
-
-    def _delta(self, delta: Json) -> list[StreamEvent]:
-        found: list[StreamEvent] = []
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(thought, str) and thought:
-            found.append(ThinkingDelta(thought))
-        text = delta.get("content")
-        if text:
-            self._texts.append(text)
-            found.append(TextDelta(text))
-        if delta.get("refusal"):
-            self._texts.append(delta["refusal"])
-            found.append(TextDelta(delta["refusal"]))
-        for call in delta.get("tool_calls") or ():
-            index = call.get("index", 0)
-            known = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-            function = cast("Json", call.get("function") or {})
-            known["id"] = call.get("id") or known["id"]
-            known["name"] = function.get("name") or known["name"]
-            known["arguments"] += function.get("arguments") or ""
-            found.append(BlockDelta(index, call))
-        return found
-
-    def content(self) -> tuple[Json, ...]:
-        """The blocks so far, in the neutral form."""
-        blocks: list[Json] = []
-        if self.text:
-            blocks.append({"type": "text", "text": self.text})
-        for call in self._calls.values():
-            try:
-                arguments = json.loads(call["arguments"] or "{}", strict=False)
-            except ValueError:
-                raise Failure(BadAnswer, "the arguments of a tool call are not JSON") from None
-            blocks.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": arguments})
-        return tuple(blocks)
+def _losses(tuned: Tuned) -> Iterator[tuple[str, str]]:
+    if isinstance(tuned.system, tuple):
+        for index, block in enumerate(tuned.system):
+            yield from unknown_keys(block, _CARRIED["text"], f"system[{index}]")
+    for index, tool in enumerate(tuned.tools):
+        if "input_schema" in tool:
+            yield from unknown_keys(tool, _TOOL, f"tools[{index}]")
+    for index, message in enumerate(tuned.messages):
+        if not isinstance(message["content"], str):
+            yield from _block_losses(message["content"], f"messages[{index}].content")
 
 
-def _usage(found: Json) -> Usage:
-    prompt = cast("Json", found.get("prompt_tokens_details") or {})
-    completion = cast("Json", found.get("completion_tokens_details") or {})
-    cached, written = int(prompt.get("cached_tokens") or 0), int(prompt.get("cache_write_tokens") or 0)
-    return Usage(
-        input=max(0, int(found.get("prompt_tokens") or 0) - cached - written),
-        output=int(found.get("completion_tokens") or 0),
-        cache_read=cached,
-        cache_write=written,
-        reasoning=int(completion.get("reasoning_tokens") or 0),
-    )
-
-
-def _event_failure(error: Any) -> Failure:
-    told = cast("Json", error) if isinstance(error, Mapping) else {"message": str(error)}
-    message = f"{told.get('type') or 'error'}: {told.get('message') or 'no message'}"[:500]
-    return Failure(ServerError, message, error_type=told.get("type"))
+def _block_losses(blocks: Any, where: str) -> Iterator[tuple[str, str]]:
+    for index, block in enumerate(blocks):
+        kind, place = block["type"], f"{where}[{index}]"
+        if kind in _REASONING:
+            yield "thinking", place
+        elif kind in _CARRIED:
+            yield from unknown_keys(block, _CARRIED[kind], place)
+        if kind == "tool_result" and isinstance(block.get("content"), list):
+            yield from _block_losses(block["content"], f"{place}.content")
+        if kind == "document" and block.get("title") and block["source"].get("type") == "text":
+            yield "title", place

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 
 class SseParser:
     """Feed chunks, get the `data` of each event completed by them. Names are left aside: both wires type their data."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_begun", "_rest")
 
     def __init__(self) -> None:
         self._rest = b""
+        self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of every event that `chunk` completes."""
         text = self._rest + chunk
+        if not self._begun:
+            if len(text) < len(BOM_UTF8) and BOM_UTF8.startswith(text):
+                self._rest = text
+                return []
+            self._begun = True
+            text = text.removeprefix(BOM_UTF8)
         if b"\r" in text:
             # a CR at the very end may be half of a CRLF: keep it for the next chunk
             held = b"\r" if text.endswith(b"\r") else b""
