@@ -17,7 +17,7 @@ from ..settings import PRESET_TEMPERATURES
 from ..values import OFF
 from .anchors import add_snippets, anchor_density, system_text
 from .domains import language_of
-from .schema import SCHEMA_INSTRUCTION, strict_schema
+from .schema import SCHEMA_INSTRUCTION, open_part, strict_schema
 
 if TYPE_CHECKING:
     from ..request import Request
@@ -66,10 +66,11 @@ def tune(
     if request.output is not None:
         name = request.output.__name__
         schema = strict_schema(request.output, all_required=route.provider.kind == "openai")
-        if not route.model.structured_output or "response_format" in rejected or "output_config" in rejected:
+        obstacle = _obstacle(schema, route, rejected)
+        if obstacle is not None:
             instruction = SCHEMA_INSTRUCTION[language_of(_first_text(shaped.messages))] + _compact(schema)
             system = _append(system, instruction)
-            notes.add("output", "schema", "instruction", f"{route.model.id} takes no structured output")
+            notes.add("output", "schema", "instruction", obstacle)
             schema = None
     tuned = Tuned(
         request=request,
@@ -155,6 +156,19 @@ def _anchored(shaped: Shaped, route: Route, settings: Settings, notes: _Notes) -
     system, added = add_snippets(shaped.system, names, language_of(text or _first_text(shaped.messages)))
     notes.found.extend(added)
     return system
+
+
+def _obstacle(schema: Json, route: Route, rejected: frozenset[str]) -> str | None:
+    """Why structured output cannot be asked for, so that the schema is told; the answer is parsed either way."""
+    if not route.model.structured_output or "response_format" in rejected or "output_config" in rejected:
+        return f"{route.model.id} takes no structured output"
+    kind = route.provider.kind
+    if kind == "local":
+        return None  # our own engine writes any schema's values
+    if kind == "openai" and schema.get("type") != "object":
+        return "structured output takes only an object at the root"
+    part = open_part(schema)
+    return None if part is None else f"structured output has no form for it: {part}"
 
 
 def _append(system: str | tuple[Json, ...] | None, text: str) -> str | tuple[Json, ...]:
