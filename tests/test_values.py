@@ -33,3 +33,43 @@ def test_a_long_value_is_never_shown(value):
     shown = values.shown(value)
     assert len(shown) < 40
     assert str(value) not in shown
+
+
+@given(st.text("ab:@/?#", max_size=12), st.sampled_from(["http", "https", "redis", "postgresql+psycopg"]))
+def test_no_password_of_an_address_is_shown(rest, scheme):
+    shown = values.shown_url(f"{scheme}://user:secret@{rest}")
+    assert "secret" not in shown
+    assert shown.startswith(f"{scheme}://***@")
+
+
+@pytest.mark.parametrize(
+    "good", ["http://u", "https://u:8000/v1/", "http://a:b@[::1]:80/x", "http://127.0.0.1", "local:"]
+)
+def test_an_address(good):
+    assert values.base_url(good) == good
+    assert values.from_text(values.base_url)(good) == good
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "u", "ftp://u", "http://[bad", "http://u:99999", "http://u/v1?key=x", "http://", 5]
+)
+def test_no_address(bad):
+    with pytest.raises(ValueError, match="must be an address"):
+        values.base_url(bad)
+
+
+tokens = st.text("abc-_X1", min_size=1, max_size=9)
+lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=9)
+
+
+@given(st.dictionaries(tokens, lines, max_size=3))
+def test_headers_are_what_http_can_carry(table):
+    assert values.headers(table) == table
+
+
+@given(tokens, st.text(max_size=3), st.sampled_from(["\r", "\n", "\0", "é", "中", "\x7f"]))
+def test_a_header_that_http_cannot_carry_is_refused_without_its_value(name, rest, bad):
+    for table in ({name: f"secret{bad}{rest}"}, {f"{name}{bad}": "secret"}, {name: "secret", "n": 5}, {"": "secret"}):
+        with pytest.raises(ValueError, match="must") as caught:
+            values.headers(table)
+        assert "secret" not in str(caught.value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
+from .values import MASK, shown_url
 
 if TYPE_CHECKING:
     from .reply import Adjustment
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from .routing.routes import Route
 
 Json = Mapping[str, Any]
-MASK = "***"
+
+# Headers whose values are no secret. Which of the others is one, nobody can know: all are masked.
+_OPEN_HEADERS = frozenset({"anthropic-version", "anthropic-beta", "content-type", "accept", "user-agent"})
+_OPEN_PREFIX = "x-zl-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,7 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The exact request that would leave. `wire` shows all of it, credentials masked.
+    """The exact request that would leave. `wire` shows all of it, credentials masked; repr leaves those fields out.
 
     `content` is the body as it leaves: compact JSON in UTF-8, tools and system first, messages last.
     """
@@ -60,12 +64,12 @@ class Prepared:
     tuned: Tuned
     method: str
     path: str
-    headers: Mapping[str, str]
-    body: Json
-    content: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: Json = field(repr=False)
+    content: bytes = field(repr=False)
     bounds: Bounds
     adjustments: tuple[Adjustment, ...]
-    base_url: str
+    base_url: str = field(repr=False)
     auth_header: str | None = None
 
     @property
@@ -80,11 +84,21 @@ class Prepared:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """`{"method", "url", "headers", "body"}`; credentials are masked."""
-        headers = {**self.headers}
+        """`{"method", "url", "headers", "body"}`; the user in the address and all but well-known headers are masked."""
+        headers = {name: value if _is_open(name) else MASK for name, value in self.headers.items()}
         if self.auth_header:
             headers[self.auth_header] = MASK if self.auth_header != "authorization" else f"Bearer {MASK}"
-        return {"method": self.method, "url": self.url, "headers": headers, "body": json.loads(self.content)}
+        return {
+            "method": self.method,
+            "url": shown_url(self.url),
+            "headers": headers,
+            "body": json.loads(self.content),
+        }
+
+
+def _is_open(header: str) -> bool:
+    name = header.lower()
+    return name in _OPEN_HEADERS or name.startswith(_OPEN_PREFIX)
 
 
 def encode(body: Json) -> bytes:
@@ -99,5 +113,7 @@ def encode(body: Json) -> bytes:
         raise InputError(
             'holds a lone surrogate, which cannot be sent; clean it (sanitize="minimal" is enough)'
         ) from None
+    except RecursionError:
+        raise InputError("is nested too deeply to be written as JSON") from None
     except (TypeError, ValueError) as error:
         raise InputError(f"cannot be written as JSON: {error}") from None

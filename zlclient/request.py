@@ -1,23 +1,18 @@
-"""What is asked: one validated, immutable Request from whatever the caller handed in.
-
-The neutral form of a message is Anthropic's: `{"role": "user" | "assistant", "content": str | [block, …]}`, with
-`text`, `image`, `document`, `tool_use` and `tool_result` blocks. OpenAI's shapes of the same things (a `system`
-message, `tool_calls`, a `tool` message) are taken too and turned into it; blocks of either wire that have no twin on
-the other pass through untouched.
-"""
+"""What is asked: one validated, immutable Request from whatever the caller handed in; `messages` holds its shapes."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import values
 from .errors import InputError
+from .messages import conversation, joined_system, system_blocks
+from .tools import checked_choice, checked_tools
 from .values import OFF
 
 if TYPE_CHECKING:
@@ -114,7 +109,7 @@ class Request:
     attributes: Json = field(default_factory=dict[str, Any])
     arm: str | None = None
     extra: Json = field(default_factory=dict[str, Any])
-    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @classmethod
     def of(cls, prompt: Any, /, **options: Any) -> Request:
@@ -128,104 +123,18 @@ class Request:
             options = {**getattr(prompt, "options", {}), **options}
             options.setdefault("system", getattr(prompt, "system", None))
             prompt = rendered
-        messages, system = _conversation(prompt)
+        messages, system = conversation(prompt)
         checked = {name: _check(name, value) for name, value in options.items() if value is not None}
-        own = checked.get("system")
-        if system:
-            checked["system"] = _joined_system([*_system_blocks(own), *system])
-        elif own is not None:
-            checked["system"] = _joined_system(_system_blocks(own))
+        checked["system"] = joined_system([*checked.get("system", ()), *system])
         lone = next((name for name in _WITH_DOCUMENT if name in checked), None)
         if lone is not None and "document" not in checked:
             raise InputError("goes with a document; give document= too", where=lone)
         return cls(messages=messages, **checked)
 
 
-def _conversation(prompt: Any) -> tuple[tuple[Json, ...], list[Json]]:
-    """(messages in the neutral form, system blocks found among them)."""
-    if isinstance(prompt, str):
-        return ({"role": "user", "content": prompt},), []
-    if not isinstance(prompt, Sequence) or isinstance(prompt, bytes | bytearray):
-        kind = type(prompt).__name__
-        raise InputError(f"must be a string, a list of messages or a rendered template, not {kind}", where="prompt")
-    system: list[Json] = []
-    messages: list[Json] = []
-    for index, message in enumerate(cast("Sequence[Any]", prompt)):
-        where = f"messages[{index}]"
-        if not isinstance(message, Mapping) or "role" not in message:
-            raise InputError('must be a mapping with "role" and "content"', where=where)
-        message = cast("Json", message)
-        role = message["role"]
-        if role in ("system", "developer"):
-            system.extend(_system_blocks(message.get("content")))
-        elif role == "tool":
-            messages.append(_tool_message(message))
-        elif role == "assistant" and message.get("tool_calls"):
-            messages.append(_calling_message(message, where))
-        elif role in ("user", "assistant"):
-            _check_content(message.get("content"), where)
-            messages.append({"role": role, "content": message["content"]})
-        else:
-            raise InputError(f"unknown role {role!r}; accepted are user, assistant, system, tool", where=where)
-    if not messages:
-        raise InputError("there is no message to answer", where="messages")
-    return tuple(messages), system
-
-
-def _check_content(content: Any, where: str) -> None:
-    if isinstance(content, str):
-        return
-    if not isinstance(content, Sequence):
-        raise InputError("content must be a string or a list of content blocks", where=f"{where}.content")
-    for index, block in enumerate(cast("Sequence[Any]", content)):
-        if not isinstance(block, Mapping) or "type" not in block:
-            raise InputError('a content block must be a mapping with "type"', where=f"{where}.content[{index}]")
-
-
-def _tool_message(message: Json) -> Json:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.get("tool_call_id", "")}
-    return {"role": "user", "content": [{**block, "content": message.get("content") or ""}]}
-
-
-def _calling_message(message: Json, where: str) -> Json:
-    content = message.get("content")
-    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
-    if isinstance(content, list):
-        blocks.extend(cast("list[Any]", content))
-    for index, call in enumerate(message["tool_calls"]):
-        called = call.get("function", {})
-        try:
-            arguments = json.loads(called.get("arguments") or "{}")
-        except json.JSONDecodeError:
-            raise InputError("arguments are not JSON", where=f"{where}.tool_calls[{index}]") from None
-        blocks.append({"type": "tool_use", "id": call.get("id", ""), "name": called.get("name"), "input": arguments})
-    return {"role": "assistant", "content": blocks}
-
-
-def _system_blocks(system: Any) -> list[Json]:
-    if system is None or system == "":
-        return []
-    if isinstance(system, str):
-        return [{"type": "text", "text": system}]
-    if isinstance(system, Sequence) and all(isinstance(block, Mapping) for block in cast("Sequence[Any]", system)):
-        return [dict(block) for block in cast("Sequence[Json]", system)]
-    raise InputError("must be a string or a list of text blocks", where="system")
-
-
-def _joined_system(blocks: list[Json]) -> str | tuple[Json, ...] | None:
-    """Plain text blocks join to one string; blocks with anything more (cache_control …) stay blocks."""
-    if any(block.keys() - {"type", "text"} for block in blocks):
-        return tuple(blocks)
-    return "\n\n".join(block["text"] for block in blocks) or None
-
-
 def _model_class(value: Any) -> type:
     if not isinstance(value, type) or not hasattr(value, "model_json_schema"):
         raise ValueError("must be a pydantic model class")
-    return value
-
-
-def _as_is(value: Any) -> Any:
     return value
 
 
@@ -270,7 +179,7 @@ def _unit(value: Any) -> str:
 
 
 _CHECKS: dict[str, values.Check] = {
-    "system": _as_is,
+    "system": system_blocks,
     "model": values.text,
     "provider": values.text,
     "domain": values.text,
@@ -281,8 +190,8 @@ _CHECKS: dict[str, values.Check] = {
     "temperature": values.number(0, 2),
     "preset": values.one_of(*PRESETS),
     "effort": values.text,
-    "tools": values.mappings,
-    "tool_choice": _as_is,
+    "tools": checked_tools,
+    "tool_choice": checked_choice,
     "output": _model_class,
     "stop": values.texts,
     "source": values.text,
@@ -306,8 +215,8 @@ _CHECKS: dict[str, values.Check] = {
     "unit": _unit,
     "attributes": values.mapping,
     "arm": values.text,
-    "extra": values.mapping,
-    "extra_headers": values.mapping,
+    "extra": values.table_of_names,
+    "extra_headers": values.headers,
 }
 
 _WITH_DOCUMENT = ("mode", "segment_tokens", "concurrency", "on_segment_error", "progress")
@@ -325,4 +234,5 @@ def _check(name: str, value: Any) -> Any:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{error}, not {values.shown(value)}", where=name) from None
+        given = "" if isinstance(value, Mapping) else f", not {values.shown(value)}"
+        raise InputError(f"{error}{given}", where=name) from None

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -28,7 +29,8 @@ from . import values
 from .errors import ConfigError
 from .models import Catalogue, Model
 from .request import POLICIES, PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
-from .settings_sources import Origin, Source, environment_source, file_sources
+from .settings_names import check_names
+from .settings_sources import Origin, Source, config_error, environment_source, file_sources
 
 Kind = Literal["anthropic", "openai", "local"]
 KINDS = ("anthropic", "openai", "local")
@@ -39,16 +41,19 @@ PRESET_TEMPERATURES = {"precise": 0.3, "balanced": 0.35, "varied": 0.4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
-    """How to reach one provider. `accepts` overrides what the catalogue says of all its models."""
+    """How to reach one provider. `accepts` overrides what the catalogue says of all its models.
+
+    Headers and the address may hold credentials, so repr leaves them out.
+    """
 
     name: str
     kind: Kind
-    base_url: str
+    base_url: str = field(repr=False)
     key_env: str | None = None
     version: str | None = None
     max_tokens_param: str = "max_tokens"
     max_connections: int = 100
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     accepts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -104,7 +109,7 @@ class Settings:
     fidelity: str = "record"
     format_policy: str = "record"
     log_content: bool = False
-    store: str = "sqlite"
+    store: str = field(default="sqlite", repr=False)  # an address may hold a password
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     routes: Mapping[str, RouteSettings] = field(default_factory=dict[str, RouteSettings])
     domains: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -129,7 +134,7 @@ class Settings:
         """
         env = os.environ if env is None else env
         given = Source("argument", {k: v for k, v in (arguments or {}).items() if v is not None}, Origin("argument"))
-        sources = [*file_sources(Path(folder or ".")), environment_source(env, _SCALARS), given]
+        sources = [*file_sources(Path(folder or ".")), environment_source(env, _SCALARS, _TABLES + _ELSEWHERE), given]
         scalars: dict[str, Any] = {}
         tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
         origins: dict[str, Origin] = {}
@@ -156,18 +161,20 @@ class Settings:
             providers[name] = provider
             if provider.accepts or name not in catalogue.providers:
                 base = name if name in catalogue.providers else _CATALOGUE_BASES[provider.kind]
-                catalogue = _placed(origins, f"providers.{name}", catalogue.with_provider, name, provider.accepts, base)
+                catalogue = _placed(origins, partial(catalogue.with_provider, name, provider.accepts, base=base))
         for name, variable in _BASE_URLS.items():
             url = env.get(variable)
             if url and "base_url" not in tables["providers"].get(name, {}):
-                providers[name] = _replaced(providers[name], base_url=url)
-                origins[f"providers.{name}.base_url"] = Origin(variable)
+                origin = Origin(variable, variable=variable)
+                checked = _checked(values.base_url, f"providers.{name}.base_url", url, origin)
+                providers[name] = replace(providers[name], base_url=checked)
+                origins[f"providers.{name}.base_url"] = origin
         for name, accepts in tables["models"].items():
             provider, _, model = name.partition(":")
             if not model or provider not in providers:
-                raise ConfigError('must be "provider:model-id" with a known provider', key=f"models.{name}")
-            catalogue = _placed(origins, f"models.{name}", catalogue.with_model, provider, model, accepts)
-        routes = {name: _route(name, entry, providers, origins) for name, entry in tables["routes"].items()}
+                raise config_error('must be "provider:model-id" with a known provider', f"models.{name}", origins)
+            catalogue = _placed(origins, partial(catalogue.with_model, provider, model, accepts))
+        routes = {name: _route(name, entry, origins) for name, entry in tables["routes"].items()}
         settings = cls(
             **scalars,
             providers=providers,
@@ -178,15 +185,7 @@ class Settings:
             catalogue=catalogue,
             origins=origins,
         )
-        if settings.provider is not None and settings.provider not in providers:
-            origin = origins.get("provider", Origin("default"))
-            raise ConfigError(
-                f"no such provider; known are {', '.join(providers)}",
-                key="provider",
-                value=settings.provider,
-                file=origin.file,
-                line=origin.line,
-            )
+        check_names(settings)
         return settings
 
     def default_provider(self, env: Mapping[str, str] | None = None) -> str:
@@ -206,15 +205,15 @@ class Settings:
         """(key, value, origin) of every setting, tables flattened; never a secret."""
         rows: list[tuple[str, Any, str]] = []
         for name in _SCALARS:
-            rows.append((name, getattr(self, name), str(self.origins.get(name, "default"))))
+            rows.append((name, _open(getattr(self, name)), str(self.origins.get(name, "default"))))
         for provider in self.providers.values():
             for f in fields(ProviderSettings):
                 key = f"providers.{provider.name}.{f.name}"
                 value = getattr(provider, f.name)
                 if f.name == "headers":
-                    value = dict.fromkeys(cast("Mapping[str, str]", value), "***")
+                    value = dict.fromkeys(cast("Mapping[str, str]", value), values.MASK)
                 if f.name != "name" and value not in (None, {}):
-                    rows.append((key, value, str(self.origins.get(key, "default"))))
+                    rows.append((key, _open(value), str(self.origins.get(key, "default"))))
         for route in self.routes.values():
             for f in fields(RouteSettings):
                 key, value = f"routes.{route.name}.{f.name}", getattr(route, f.name)
@@ -224,8 +223,13 @@ class Settings:
             for name, entry in getattr(self, table).items():
                 for key, value in cast("Mapping[str, Any]", entry).items():
                     path = f"{table}.{name}.{key}"
-                    rows.append((path, value, str(self.origins.get(path, "default"))))
+                    rows.append((path, _open(value), str(self.origins.get(path, "default"))))
         return rows
+
+
+def _open(value: Any) -> Any:
+    """A value as it may be shown: addresses without user and password."""
+    return values.shown_url(value) if isinstance(value, str) else value
 
 
 _SCALARS: dict[str, values.Check] = {
@@ -256,12 +260,12 @@ _ELSEWHERE = ("lint",)  # sections other rooms read from the same files
 
 _PROVIDER_KEYS: dict[str, values.Check] = {
     "kind": values.one_of(*KINDS),
-    "base_url": values.text,
-    "key_env": values.text,
+    "base_url": values.base_url,
+    "key_env": values.variable,
     "version": values.text,
     "max_tokens_param": values.one_of("max_tokens", "max_completion_tokens"),
     "max_connections": values.number(1, whole=True),
-    "headers": values.mapping_of_texts,
+    "headers": values.headers,
     "accepts": values.mapping,
 }
 _ROUTE_KEYS: dict[str, values.Check] = {
@@ -280,9 +284,20 @@ def _checked(check: values.Check, key: str, value: Any, origin: Origin) -> Any:
     try:
         return (values.from_text(check) if origin.variable else check)(value)
     except ValueError as error:
+        problem, variable = str(error), origin.variable or key
         raise ConfigError(
-            str(error), key=origin.variable or key, value=value, file=origin.file, line=origin.line
+            problem, key=variable, value=_showable(key, value), file=origin.file, line=origin.line
         ) from None
+
+
+def _showable(key: str, value: Any) -> Any:
+    """`value` if an error may repeat it, else None: no table, and nothing that is or may be a credential."""
+    if not isinstance(value, str | int | float):
+        return None
+    table, _, rest = key.partition(".")
+    name = rest.partition(".")[2]
+    secret = name in ("", "headers", "key_env") or (name == "base_url" and "@" in str(value))
+    return None if table == "providers" and secret else _open(value)
 
 
 def _unknown(key: str, origin: Origin, accepted: list[str]) -> ConfigError:
@@ -305,6 +320,7 @@ def _merge_table(table: dict[str, Any], name: str, value: Any, source: Source, o
         origins[path] = source.origin_of(path)
         for key in cast("Mapping[str, Any]", checked):
             origins[f"{path}.{key}"] = source.origin_of(f"{path}.{key}")
+        origins.update((key, origin) for key, origin in source.origins.items() if key.startswith(f"{path}."))
 
 
 def _entry(
@@ -325,45 +341,20 @@ def _provider(
     path = f"providers.{name}"
     checked = _entry(path, entry, _PROVIDER_KEYS, origins)
     if base is not None:
-        return _replaced(base, **checked)
+        return replace(base, **checked)
     missing = [key for key in ("kind", "base_url") if key not in checked]
     if missing:
-        origin = origins.get(path, Origin("argument"))
-        raise ConfigError(f"needs {' and '.join(missing)}", key=path, file=origin.file, line=origin.line)
+        raise config_error(f"needs {' and '.join(missing)}", path, origins)
     return ProviderSettings(name=name, **checked)
 
 
-def _route(
-    name: str, entry: Mapping[str, Any], providers: Mapping[str, Any], origins: Mapping[str, Origin]
-) -> RouteSettings:
-    path = f"routes.{name}"
-    route = RouteSettings(name=name, **_entry(path, entry, _ROUTE_KEYS, origins))
-    if route.model is not None:
-        provider, _, model = route.model.partition(":")
-        if not model or provider not in providers:
-            origin = origins.get(f"{path}.model", Origin("argument"))
-            raise ConfigError(
-                f'must be "provider:model-id" with a provider among {", ".join(providers)}',
-                key=f"{path}.model",
-                value=route.model,
-                file=origin.file,
-                line=origin.line,
-            )
-    return route
+def _route(name: str, entry: Mapping[str, Any], origins: Mapping[str, Origin]) -> RouteSettings:
+    return RouteSettings(name=name, **_entry(f"routes.{name}", entry, _ROUTE_KEYS, origins))
 
 
-def _replaced(base: ProviderSettings, **changes: Any) -> ProviderSettings:
-    return ProviderSettings(**{f.name: getattr(base, f.name) for f in fields(ProviderSettings)} | changes)
-
-
-def _placed(
-    origins: Mapping[str, Origin], path: str, build: Callable[..., Catalogue], name: str, *rest: Any
-) -> Catalogue:
-    """`build(...)`, its ConfigError given the file and line that configured `path`."""
+def _placed(origins: Mapping[str, Origin], build: Callable[[], Catalogue]) -> Catalogue:
+    """`build()`, its ConfigError given the file and line of its key."""
     try:
-        if build.__name__ == "with_provider":
-            return build(name, rest[0], base=rest[1])
-        return build(name, *rest)
+        return build()
     except ConfigError as error:
-        origin = origins.get(path, Origin("argument"))
-        raise ConfigError(error.args[0], file=origin.file, line=origin.line) from None
+        raise config_error(error.args[0], error.key or "", origins, error.value, whole=True) from None

@@ -45,9 +45,33 @@ class Source:
         return self.default_origin
 
 
-def environment_source(env: Mapping[str, str], accepted: Iterable[str]) -> Source:
-    """`ZLCLIENT_*` variables: scalars by name, tables with a double underscore (`ZLCLIENT_ROUTES__AUTO`)."""
-    known = set(accepted)
+def config_error(
+    problem: str, key: str, origins: Mapping[str, Origin], value: object = None, *, whole: bool = False
+) -> ConfigError:
+    """A ConfigError for `key` with the file and line, or the variable, that set it or the nearest table around it.
+
+    `whole`: `problem` already begins with the key and the value.
+    """
+    origin, around = Origin("argument"), key
+    while around:
+        if around in origins:
+            origin = origins[around]
+            break
+        around = around.rpartition(".")[0]
+    if not whole:
+        return ConfigError(problem, key=origin.variable or key, value=value, file=origin.file, line=origin.line)
+    error = ConfigError(problem, file=origin.file, line=origin.line)
+    error.key, error.value = key, value
+    return error
+
+
+def environment_source(env: Mapping[str, str], accepted: Iterable[str], tables: Iterable[str]) -> Source:
+    """`ZLCLIENT_*` variables: scalars by name, tables with a double underscore (`ZLCLIENT_ROUTES__AUTO`).
+
+    Raises:
+        ConfigError: a variable is unknown, or one gives a value to what another makes a table.
+    """
+    known, known_tables = set(accepted), set(tables)
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for variable, value in env.items():
@@ -55,22 +79,30 @@ def environment_source(env: Mapping[str, str], accepted: Iterable[str]) -> Sourc
             continue
         path = variable[len(PREFIX) :].lower().split("__")
         origin = Origin(variable, variable=variable)
-        if len(path) == 1:
-            if path[0] not in known:
-                raise ConfigError(f"unknown variable; accepted are {_variables(known)}", key=variable)
-            values[path[0]] = value
-            origins[path[0]] = origin
-            continue
+        if path[0] not in (known if len(path) == 1 else known_tables):
+            raise ConfigError(f"unknown variable; accepted are {_variables(known, known_tables)}", key=variable)
         table = values
-        for part in path[:-1]:
-            table = cast("dict[str, Any]", table.setdefault(part, {}))
+        for depth, part in enumerate(path[:-1], 1):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise _contradiction(variable, origins[".".join(path[:depth])])
+            table = cast("dict[str, Any]", table)
+        if path[-1] in table:
+            inside = ".".join(path)
+            other = next(o for key, o in origins.items() if key == inside or key.startswith(f"{inside}."))
+            raise _contradiction(variable, other)
         table[path[-1]] = value
         origins[".".join(path)] = origin
     return Source("environment", values, Origin("environment"), origins)
 
 
-def _variables(known: set[str]) -> str:
-    return ", ".join(PREFIX + name.upper() for name in sorted(known))
+def _contradiction(variable: str, other: Origin) -> ConfigError:
+    return ConfigError(f"contradicts {other.variable}; set one of them", key=variable)
+
+
+def _variables(known: set[str], tables: set[str]) -> str:
+    names = [PREFIX + name.upper() for name in sorted(known)]
+    return ", ".join([*names, *(f"{PREFIX}{name.upper()}__…" for name in sorted(tables))])
 
 
 def file_sources(start: Path) -> list[Source]:
@@ -90,31 +122,40 @@ def _nearest(start: Path, name: str, table: tuple[str, ...]) -> Path | None:
         if not path.is_file():
             continue
         # A pyproject.toml that does not mention us is no reason to stop looking further up.
-        if not table or "zlclient" in path.read_text("utf-8", errors="replace"):
+        if not table or "zlclient" in _text(path, errors="replace"):
             return path
     return None
+
+
+def _text(path: Path, errors: str = "strict") -> str:
+    try:
+        return path.read_text("utf-8", errors)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("is not UTF-8", file=str(path)) from None
 
 
 def read_file(path: Path, table: tuple[str, ...] = ()) -> Source:
     """The settings in one TOML file.
 
     Raises:
-        ConfigError: the file is not readable or not TOML; names the file, and the line where TOML tells it.
+        ConfigError: the file is not readable or not TOML, or `table` is something else there; names the file, and
+            the line where it is known.
     """
+    text = _text(path)
     try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8", file=str(path)) from None
-    try:
-        data: Any = tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1  # "at end of document"
         raise ConfigError(f"is not TOML: {error}", file=str(path), line=line) from None
-    for part in table:
-        data = data.get(part, {})
+    for depth, part in enumerate(table, 1):
+        inner: Any = data.get(part, {})
+        if not isinstance(inner, dict):
+            name = ".".join(table[:depth])
+            raise ConfigError("must be a table", key=name, file=str(path), line=key_lines(text).get(name))
+        data = cast("dict[str, Any]", inner)
     lines = key_lines(text, prefix=".".join(table))
     origins = {key: Origin("file", str(path), line) for key, line in lines.items()}
     return Source(path.name, data, Origin("file", str(path)), origins)

@@ -6,11 +6,13 @@ Each raises ValueError saying what is wanted. None repeats the value: the caller
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
 OFF = "off"
+MASK = "***"
 Check = Callable[[Any], Any]
 
 
@@ -73,16 +75,50 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 def mapping_of_texts(value: Any) -> Mapping[str, str]:
     """A table of strings."""
-    if not all(isinstance(item, str) for item in mapping(value).values()):
+    items = cast("Mapping[Any, Any]", mapping(value)).items()
+    if not all(isinstance(name, str) and isinstance(item, str) for name, item in items):
         raise ValueError("must be a table of strings")
     return dict(cast("Mapping[str, str]", value))
 
 
-def mappings(value: Any) -> tuple[Mapping[str, Any], ...]:
-    """A list of tables."""
-    if not isinstance(value, Sequence) or not all(isinstance(item, Mapping) for item in cast("Sequence[Any]", value)):
-        raise ValueError("must be a list of tables")
-    return tuple(cast("Sequence[Mapping[str, Any]]", value))
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_URL = re.compile(
+    r"https?://(?:[^\s/?#@]*@)?(?:[^\s/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?(?:/[^\s?#]*)?|local:\S*"
+)
+
+
+def headers(value: Any) -> Mapping[str, str]:
+    """A table of header lines: names as RFC 9110 has them (5.6.2, a token), values of printable ASCII."""
+    checked = mapping_of_texts(value)
+    for name, line in checked.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError("must have header names of letters, digits and -")
+        if not _HEADER_VALUE.fullmatch(line):
+            raise ValueError(f"must have a value of printable ASCII characters on one line for {name}")
+    return checked
+
+
+def base_url(value: Any) -> str:
+    """The address that paths are put after: http or https, a host, perhaps a port and a path."""
+    found = _URL.fullmatch(value) if isinstance(value, str) else None
+    if not found or int(found["port"] or 0) > 65535:
+        raise ValueError('must be an address such as "https://host/v1", without a query')
+    return value
+
+
+def variable(value: Any) -> str:
+    """The name of an environment variable. A key put here by mistake rarely reads as one."""
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("must be the name of an environment variable")
+    return value
+
+
+def table_of_names(value: Any) -> Mapping[str, Any]:
+    """A table whose keys are strings."""
+    if not all(isinstance(name, str) for name in cast("Mapping[Any, Any]", mapping(value))):
+        raise ValueError("must be a table with strings as keys")
+    return cast("Mapping[str, Any]", value)
 
 
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False}
@@ -115,8 +151,18 @@ def _readings(value: str) -> list[Any]:
     return found
 
 
+def shown_url(text: str) -> str:
+    """`text` with the user and password of an address masked."""
+    return _USER_INFO.sub(f"//{MASK}@", text)
+
+
+_USER_INFO = re.compile(r"//[^/?#\s]*@")
+
+
 def shown(value: Any) -> str:
     """A value as an error may show it: short scalars as they are, of anything else only its type."""
-    if value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40):
+    if isinstance(value, str) and len(value) <= 40:
+        return repr(shown_url(value))
+    if value is None or isinstance(value, bool | int | float):
         return repr(value)
     return f"a {type(value).__name__}" + (f" of {len(value)} characters" if isinstance(value, str) else "")

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -123,6 +125,53 @@ def test_a_closed_pipe_is_no_error():
     process.stdout.close()
     assert process.wait() == 0
     assert process.stderr.read() == b""
+
+
+def shell(line, **variables):
+    """The result of a command line, where `zlclient` is this checkout's."""
+    line = line.replace("zlclient", f"{shlex.quote(sys.executable)} -m zlclient.cli")
+    return subprocess.run(line, shell=True, capture_output=True, env={**os.environ, **variables}, check=False)
+
+
+@pytest.mark.parametrize("command", ["chat --offline", "chat --offline --json", "explain --offline", "config"])
+def test_an_output_that_knows_no_such_character(command):
+    prompt = "" if command == "config" else "'交付量是多少？ 交付量为386810辆。'"
+    result = shell(f"zlclient {command} {prompt}", PYTHONIOENCODING="ascii", ZLCLIENT_STORE="库.sqlite")
+    assert (result.returncode, b"Traceback" in result.stderr) == (0, False)
+    assert b"?" in result.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("options", ["chat --offline hi", "chat --offline --json hi", "explain --offline hi", "config"])
+def test_an_output_that_takes_nothing(options):
+    result = shell(f"zlclient {options} >/dev/full")
+    assert result.returncode == 8
+    assert result.stderr.endswith(b"zlclient: No space left on device\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell's words for closed streams")
+def test_closed_streams():
+    no_input = shell("zlclient chat --offline <&-")
+    assert (no_input.returncode, b"there is no prompt" in no_input.stderr) == (3, True)
+    assert shell("zlclient chat --offline hi >&-").returncode == 0
+    no_errors = shell("zlclient chat --offline 'How many? There were 386810.' 2>&-")
+    assert (no_errors.returncode, no_errors.stdout) == (0, b"There were 386810.\n")
+
+
+def test_a_name_no_file_can_have(capsys):
+    assert main(["chat", "-f", "a\0b"]) == 3
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_explain_shows_no_secret(capsys, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://user:secret@127.0.0.1:9")
+    monkeypatch.setenv("ZLCLIENT_PROVIDERS__ANTHROPIC__HEADERS__COOKIE", "secret")
+    for arguments in (["explain", "hi"], ["explain", "hi", "--json"], ["config"], ["config", "--json"]):
+        assert main(arguments) == 0
+        out = capsys.readouterr().out
+        assert "secret" not in out
+        assert "http://***@127.0.0.1:9" in out
 
 
 def test_version_and_help(capsys):

@@ -1,7 +1,8 @@
 """The `zlclient` command: one file a command group, imported only when it is asked for.
 
 Exit codes: 0 success; 2 bad usage; 3 bad input; 4 configuration or credentials; 5 provider error; 6 timeout;
-7 a check failed; 130 interrupted. `zlclient lint` has its own: 0 clean, 1 findings, 2 error.
+7 a check failed; 8 a file, port or output that the system refuses; 130 interrupted. `zlclient lint` has its own:
+0 clean, 1 findings, 2 error.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from ..errors import CheckError, ConfigError, InputError, Timeout, ZlclientError
 
-OK, USAGE, INPUT, CONFIG, PROVIDER, TIMEOUT, CHECK, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
+OK, USAGE, INPUT, CONFIG, PROVIDER, TIMEOUT, CHECK, SYSTEM, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 8, 130
 
 # command → (module, what it does)
 COMMANDS = {
@@ -34,19 +36,46 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     args = _parser(arguments).parse_args(arguments)
     try:
-        return args.run(args)
+        code = args.run(args)
+        sys.stdout.flush()  # what cannot be written is found here, not by the interpreter at exit
+        return code
     except ZlclientError as error:
-        print(f"zlclient: {error}", file=sys.stderr)
+        _say(str(error))
         return _code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # the reader has gone: nothing more can be said, not even by the interpreter at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has gone, which is its right: `zlclient … | head`
         return OK
+    except OSError as error:
+        _drop_output()
+        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        return SYSTEM
+
+
+def _open_streams() -> None:
+    """Streams that can be used: one closed by the caller is empty, and a character it cannot encode becomes "?"."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until exit
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and getattr(sys.stdout, "errors", None) in ("strict", "surrogateescape"):
+        reconfigure(errors="replace")
+
+
+def _say(message: str) -> None:
+    with suppress(OSError):
+        print(f"zlclient: {message}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Nothing more can be written, not even by the interpreter at exit."""
+    with suppress(OSError):  # a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(error: ZlclientError) -> int:

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Everything that shapes a request."""
-    parser.add_argument("prompt", nargs="*", help="the prompt; without one it is read from standard input")
+    parser.add_argument("prompt", nargs="*", help="the prompt; without one, standard input")
     parser.add_argument(
-        "-f", "--file", action="append", default=[], metavar="PATH", help="a text to add after the prompt; - is stdin"
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a text to add after the prompt; - is standard input, which beside a prompt is read only when named so",
     )
     parser.add_argument("-m", "--model", help='"auto", "legacy", a route, or provider:model-id')
     parser.add_argument("--provider", help="where auto, legacy or a bare model id is found")
@@ -87,8 +92,9 @@ def read_prompt(args: argparse.Namespace) -> str:
 def _read(path: str) -> str:
     try:
         raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=path) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+        raise InputError(f"cannot be read: {reason}", where="stdin" if path == "-" else path) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
