@@ -220,6 +220,21 @@ def test_inside_a_running_loop(folder):
     assert asyncio.run(notebook()).answered == 2
 
 
+def test_ctrl_c_inside_a_running_loop_gives_up_what_is_in_flight(folder, faulty):
+    import asyncio
+
+    faulty.script(default={"delay": 0.1})
+
+    async def notebook():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return folder.run([f"p{i}" for i in range(500)], provider=None, concurrency=4, timeout=5)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(notebook())
+    assert len(faulty.requests) < 500
+
+
 def test_the_package_is_called_like_its_function(folder):
     package: Any = sys.modules["zlclient.batch"]
     assert isinstance(package(["hello"], output=folder.output, provider="local"), BatchReport)
@@ -239,7 +254,7 @@ def test_two_runs_cannot_write_one_file(folder):
     [
         ({"concurrency": 0}, "concurrency"),
         ({"max_requests": 0}, "max_requests"),
-        ({"runner": "ray"}, "must be one of local, provider"),
+        ({"runner": "spark"}, "must be one of local, provider, ray"),
         ({"temprature": 1}, "did you mean"),
         ({"ledger": "redis://x"}, "postgresql"),
         ({"template": "nowhere.prompty"}, "no such file"),

@@ -27,7 +27,7 @@ def batch(
     *,
     output: str | Path,
     template: Prompt | str | Path | None = None,
-    runner: Literal["local", "provider"] = "local",
+    runner: Literal["local", "provider", "ray"] = "local",
     ledger: str | None = None,
     errors: str | Path | None = None,
     ordered: bool = True,
@@ -49,7 +49,8 @@ def batch(
             mappings or prompts.
         output: where replies go. It is written anew by every run; what was answered before comes from the ledger.
         template: a Prompt, a path, or the name of a bundled template; a row's fields are its inputs.
-        runner: "local" sends requests from here; "provider" hands them to the provider's batch service.
+        runner: "local" sends requests from here; "provider" hands them to the provider's batch service; "ray" spreads
+            them over a Ray cluster.
         ledger: `sqlite:///PATH` or `postgresql://…`; beside the output when None.
         errors: where rows that failed go, with their error; beside the output when None.
         ordered: whether replies come in the order of their rows, or as they are answered.

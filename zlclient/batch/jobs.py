@@ -99,7 +99,7 @@ class Maker:
         Request.of("-", **options)  # a wrong option is the run's mistake, not each row's
         self._client, self._template, self._options = client, template, dict(options)
         self._inputs = frozenset[str]() if template is None else {*template.inputs, *template.source.names}
-        self._text = _text_input(template) if isinstance(source, FolderSource) else None
+        self.text_input = _text_input(template) if isinstance(source, FolderSource) else None
         self.settings = client.settings
         self.unused: set[str] = set()
 
@@ -131,8 +131,8 @@ class Maker:
     def _from_template(self, row: Row) -> tuple[Any, dict[str, Any]]:
         template = cast("Prompt", self._template)
         fields = dict(row.fields)
-        if self._text is not None:
-            fields[self._text] = fields.pop("text")
+        if self.text_input is not None:
+            fields[self.text_input] = fields.pop("text")
         values = {name: value for name, value in fields.items() if name in self._inputs}
         self.unused |= fields.keys() - values.keys() - {*OWN_FIELDS}
         if row.textual:

@@ -324,12 +324,27 @@ def _interrupts(stop: Any) -> Generator[None]:
 
 
 def run_loop(main: Coroutine[Any, Any, _T]) -> _T:
-    """Run `main` on a loop of its own: here, or in a thread where a loop is running (a notebook)."""
+    """Run `main` on a loop of its own: here, or in a thread where a loop is running (a notebook).
+
+    In a thread no signal is heard: there Ctrl-C gives up what is in flight.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(main)
     from concurrent.futures import ThreadPoolExecutor
 
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[_T]]] = []
+
+    async def watched() -> _T:
+        task = asyncio.ensure_future(main)
+        running.append((asyncio.get_running_loop(), task))
+        return await task
+
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, main).result()
+        try:
+            return pool.submit(asyncio.run, watched()).result()
+        except KeyboardInterrupt:
+            for loop, task in running:
+                loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -21,9 +21,10 @@ from .report import BatchReport
 from .sources import open_source
 
 if TYPE_CHECKING:
+    from ..prompts.prompt import Prompt
     from ..settings import Settings
 
-RUNNERS = ("local", "provider")
+RUNNERS = ("local", "provider", "ray")
 MOST_AT_ONCE = 1000
 
 
@@ -73,7 +74,12 @@ class Plan:
     @property
     def ledger_url(self) -> str:
         """The ledger's address: `replies.ledger.db` beside `replies.jsonl`."""
-        return self.ledger or f"sqlite:///{Path(self.output).with_suffix('.ledger.db')}"
+        return self.ledger or f"sqlite:///{Path(self.output).with_suffix('.ledger.db').absolute()}"
+
+    @property
+    def run(self) -> str:
+        """The name that the ledger knows this run by: whoever writes the same output goes on with it."""
+        return str(Path(self.output).resolve())
 
 
 def execute(plan: Plan) -> BatchReport:
@@ -81,8 +87,9 @@ def execute(plan: Plan) -> BatchReport:
     source, template = open_source(plan.source), load_template(plan.template)
     with Client(settings=plan.settings, clock=plan.clock) as preparing:
         settings = _for_many(preparing.settings, plan.concurrency)
-        maker = Maker(preparing, source, template, _patient(settings, plan.options))
-        ledger = open_ledger(plan.ledger_url, str(Path(plan.output).resolve()))
+        options = _patient(settings, plan.options)
+        maker = Maker(preparing, source, template, options)
+        ledger = open_ledger(plan.ledger_url, plan.run)
         try:
             report = BatchReport(
                 output=Path(plan.output), errors=plan.errors_path, ledger=_without_user(plan.ledger_url)
@@ -92,7 +99,10 @@ def execute(plan: Plan) -> BatchReport:
                 budget = Budget(plan.max_requests, plan.max_tokens_total, plan.max_cost)
                 parts = Parts(source, maker, ledger, output, report, progress, budget, plan.clock)
                 began = plan.clock.monotonic()
-                _run(plan, parts, settings)
+                if plan.runner == "ray":
+                    _run_ray(plan, parts, settings, template, options)
+                else:
+                    _run(plan, parts, settings)
             report.seconds = plan.clock.monotonic() - began
             report.unused = tuple(sorted(maker.unused))
             if report.stopped is None:
@@ -118,6 +128,16 @@ def _run(plan: Plan, parts: Parts, settings: Settings) -> None:
             await LocalRunner(parts, client, Pace(plan.concurrency)).run()
 
     run_loop(main())
+
+
+def _run_ray(plan: Plan, parts: Parts, settings: Settings, template: Prompt | None, options: Mapping[str, Any]) -> None:
+    from .ray import Orders, RayRunner
+
+    if plan.clients:
+        raise InputError("cannot be sent to Ray's workers; configure the providers instead", where="clients")
+    text = parts.maker.text_input
+    fresh = None if template is None else replace(template)  # what it has compiled cannot be pickled
+    RayRunner(parts, Orders(settings, fresh, options, text, plan.ledger_url, plan.run, plan.concurrency)).run()
 
 
 def _for_many(settings: Settings, concurrency: int) -> Settings:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..request import PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
 from .chat import BANNER, no_key_set
+from .options import request_options
 
 if TYPE_CHECKING:
     from ..batch.report import BatchReport
@@ -15,25 +16,6 @@ if TYPE_CHECKING:
 DONE, FAILED, BUDGET, INTERRUPTED = 0, 1, 9, 130
 _EPILOG = """Exit codes: 0 every row was answered; 1 some rows failed, they are in the side file; 9 stopped by a budget
 (start it again to go on); 130 interrupted (likewise); 2 to 8 as for every command."""
-_OPTIONS = (
-    "model",
-    "provider",
-    "system",
-    "domain",
-    "anchors",
-    "reinforce",
-    "sanitize",
-    "max_tokens",
-    "temperature",
-    "preset",
-    "effort",
-    "timeout",
-    "deadline",
-    "retry",
-    "fallback",
-    "on_rate_limit",
-    "strict",
-)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -48,7 +30,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="PATH", help="where replies go, as JSON Lines")
     parser.add_argument("--errors", metavar="PATH", help="where failed rows go (default: beside the output)")
     parser.add_argument("--template", metavar="T", help="a template, or a bundled one's name; rows give its inputs")
-    parser.add_argument("--runner", choices=("local", "provider"), default="local", help="who sends (default: local)")
+    parser.add_argument(
+        "--runner", choices=("local", "provider", "ray"), default="local", help="who sends (default: local)"
+    )
     parser.add_argument("--ledger", metavar="URL", help="sqlite:///PATH or postgresql://… (default: beside the output)")
     parser.add_argument("--unordered", action="store_true", help="write replies as they are answered")
     parser.add_argument("--concurrency", type=int, default=32, metavar="N", help="requests in flight, at most")
@@ -65,7 +49,7 @@ def _add_chat_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("for every row, unless it says otherwise")
     group.add_argument("-m", "--model", help='"auto", "legacy", a route, or provider:model-id')
     group.add_argument("--provider", help="where auto, legacy or a bare model id is found")
-    group.add_argument("--offline", action="store_const", const="local", dest="provider", help="use the offline engine")
+    group.add_argument("--offline", action="store_true", help="use the offline engine")
     group.add_argument("-s", "--system", help="system text")
     group.add_argument("-d", "--domain", help="finance, law, medicine, science, technology, support, general …")
     group.add_argument("--anchors", action="append", metavar="NAME")
@@ -88,10 +72,12 @@ def run(args: argparse.Namespace) -> int:
     from ..batch.running import Plan, execute
     from ..client import Client
 
-    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
+    options = request_options(args)
     with Client() as client:
         settings = client.settings
-        if no_key_set(client, options):
+        if args.offline:
+            print(BANNER.format(why="asked for"), file=sys.stderr)
+        elif no_key_set(client, options):
             options["provider"] = "local"
             print(BANNER.format(why="no key is set"), file=sys.stderr)
     plan = Plan(
