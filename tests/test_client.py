@@ -387,3 +387,9 @@ def test_the_module_functions(faulty):
     with zlclient.stream("hi") as answer:
         assert "".join(answer) == "Hello from loopback."
     assert zlclient.prepare("hi").wire["method"] == "POST"
+
+
+def test_a_bare_id_is_found_at_the_settings_provider(faulty):
+    with Client(provider="anthropic", model="claude-opus-5-5") as client:
+        client.chat("hi")
+    assert faulty.requests[0].body["model"] == "claude-opus-5-5"

@@ -53,7 +53,7 @@ def choose_route(
     place, colon, model_id = target.partition(":")
     if not colon:
         place, model_id = provider or settings.default_provider(), target
-        if target not in ALIASES and provider is None:
+        if target not in ALIASES and provider is None and settings.provider is None:
             known = ", ".join([*ALIASES, *settings.routes])
             wanted = f'"provider:model-id", a bare id with provider=, or one of {known}'
             raise InputError(f"unknown route {target!r}; use {wanted}", where="model")
