@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .answering.coverage import Coverage
     from .answering.errors import SegmentsFailed, SegmentsLate
     from .answering.jobs import Progress
+    from .batch import batch
     from .checking.fidelity import FidelityReport
     from .checking.format import FormatSpec
     from .client import AsyncClient, Client, ModelRetirementWarning
@@ -64,6 +65,7 @@ _HOMES = {
     "answering.coverage": ("Coverage",),
     "answering.errors": ("SegmentsFailed", "SegmentsLate"),
     "answering.jobs": ("Progress",),
+    "batch": ("batch",),
     "checking.fidelity": ("FidelityReport",),
     "checking.format": ("FormatSpec",),
     "client": ("AsyncClient", "Client", "ModelRetirementWarning"),

@@ -23,6 +23,7 @@ COMMANDS = {
     "chat": ("chat", "ask a model, or the offline engine"),
     "explain": ("explain", "show the exact request that would leave, and every adjustment"),
     "config": ("config", "show the effective settings and where each came from"),
+    "batch": ("batch", "answer many prompts, resumably"),
     "lint": ("lint", "check prompt templates, and fix what is safe to fix"),
     "render": ("render", "show what a prompt template becomes"),
     "rollout": ("rollout", "see and move a staged rollout"),
