@@ -184,9 +184,9 @@ class TestOwnClients:
 
         with pytest.raises(zlclient.ConfigError, match="antropic"):
             Client(clients={"antropic": anthropic.Anthropic()})
-        with Client(clients={"anthropic": anthropic.AsyncAnthropic()}) as client:
-            with pytest.raises(zlclient.ConfigError, match="sync or async"):
-                client.chat("hi")
+        given = {"anthropic": anthropic.AsyncAnthropic()}
+        with Client(clients=given) as client, pytest.raises(zlclient.ConfigError, match="sync or async"):
+            client.chat("hi")
         with Client(http_client=httpx2.Client()) as client, pytest.raises(zlclient.ConfigError, match="http_client"):
             await client.achat("hi")
         with Client(http_client=object()) as client, pytest.raises(zlclient.ConfigError, match="http_client"):

@@ -140,7 +140,7 @@ class SdkProvider:
             raise ConfigError("is for the other kind of call (sync or async); give one that fits", key="http_client")
 
     def _raw(self, prepared: Prepared, timeout: float | None, stream: str, *, as_body: bool = False) -> dict[str, Any]:
-        """The arguments of the SDK's `post` that send our bytes (or the same as a dict) and leave the response unread."""
+        """The arguments of the SDK's `post` that send our bytes, or a dict of them, and leave the response unread."""
         return {
             "path": prepared.path,
             "cast_to": httpx2.Response,
