@@ -26,7 +26,7 @@ from ..client import AsyncClient, Client
 from ..errors import ConfigError, InputError, ZlclientError
 from ..sending.clock import SystemClock
 from .budget import Budget
-from .jobs import Maker, chunks
+from .jobs import Made, Maker, chunks
 from .ledger import open_ledger
 from .local import LocalRunner, Parts, run_loop
 from .output import Output
@@ -82,36 +82,39 @@ class RayRunner:
 
     def _gather(self, ray: Any) -> list[Any]:
         """The unknown rows, one for each content, as parts in the object store."""
-        import pyarrow  # pyright: ignore
-
-        arrow: Any = pyarrow
         refs: list[Any] = []
         rows: list[Row] = []
-        parts, budget = self._parts, self._parts.budget
+        parts = self._parts
         with _Seen() as seen:
             for chunk in chunks(parts.source.rows(), parts.maker, PART):
-                jobs = {made.row.number: made.job for made in chunk if made.job is not None}
-                known = parts.ledger.find([job.key for job in jobs.values()])
-                for made in chunk:
-                    job = jobs.get(made.row.number)
-                    if job is None:
-                        continue
-                    if job.key in known or not seen.add(job.key):
-                        parts.report.reused += 1
-                    elif budget.reserve(job.expected() if budget.counts_tokens else None) is None:
-                        parts.report.stopped = "budget"
-                        break
-                    else:
-                        rows.append(made.row)
-                if rows and (len(rows) >= PART or parts.report.stopped):
-                    refs.append(ray.put(arrow.table({"rows": [pickle.dumps(rows)]})))
-                    rows = []
+                rows += self._unknown(chunk, seen)
                 parts.progress.tick("gathering")
+                if len(rows) >= PART:
+                    refs.append(_put(ray, rows))
+                    rows = []
                 if parts.report.stopped:
                     break
         if rows:
-            refs.append(ray.put(arrow.table({"rows": [pickle.dumps(rows)]})))
+            refs.append(_put(ray, rows))
         return refs
+
+    def _unknown(self, chunk: Sequence[Made], seen: _Seen) -> list[Row]:
+        """The rows of `chunk` to be asked, as many as the budget allows."""
+        report, budget = self._parts.report, self._parts.budget
+        known = self._parts.ledger.find([made.job.key for made in chunk if made.job is not None])
+        rows: list[Row] = []
+        for made in chunk:
+            job = made.job
+            if job is None:
+                continue
+            if job.key in known or not seen.add(job.key):
+                report.reused += 1
+            elif budget.reserve(job.expected() if budget.counts_tokens else None) is not None:
+                rows.append(made.row)
+            else:
+                report.stopped = "budget"
+                break
+        return rows
 
     def _ask(self, refs: Sequence[Any]) -> None:
         data = import_module("ray.data")
@@ -208,6 +211,13 @@ class _Seen:
     def add(self, key: str) -> bool:
         """Whether it is new."""
         return self._connection.execute("INSERT OR IGNORE INTO seen VALUES (?)", (key,)).rowcount == 1
+
+
+def _put(ray: Any, rows: Sequence[Row]) -> Any:
+    import pyarrow  # pyright: ignore
+
+    arrow: Any = pyarrow
+    return ray.put(arrow.table({"rows": [pickle.dumps(rows)]}))
 
 
 @contextmanager
