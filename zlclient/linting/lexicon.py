@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Needs, begins_with_letters, holds_runs, holds_words, needs
+from .lexicon_gate import Needs, begins_with_letters, holds_runs, holds_words, run_needs, word_needs
 from .lexicon_gate import first_letters as _first_letters
 
 LANGUAGES = ("en", "zh")
@@ -22,10 +22,11 @@ _UPPER = re.compile(r"\\.|[A-Z]")
 
 
 class Entry(NamedTuple):
-    """One pattern of a list, and what a text must hold for it to match."""
+    """One pattern of a list, and what a text must hold for it to match: beginnings of words, runs of characters."""
 
     pattern: re.Pattern[str]
-    needs: Needs
+    words: Needs
+    runs: Needs
 
 
 class Lexicon:
@@ -53,10 +54,10 @@ class Lexicon:
 
     def _possible(self, name: str, low: str) -> list[Entry]:
         entries = self._lists.get(name, ())
-        if self.language != "en":
-            return [entry for entry in entries if holds_runs(entry.needs, low)]
-        found = words(low)
-        return [entry for entry in entries if holds_words(entry.needs, found)]
+        if self.language == "en":
+            found = words(low)
+            entries = [entry for entry in entries if holds_words(entry.words, found)]
+        return [entry for entry in entries if holds_runs(entry.runs, low)]
 
     @property
     def lists(self) -> Mapping[str, tuple[Entry, ...]]:
@@ -91,7 +92,11 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> t
     end = r"(?!\w)" if language == "en" else ""
     patterns = [_UPPER.sub(_lower, item) for item in cast("list[str]", items)]
     return tuple(
-        Entry(re.compile(f"{_start(pattern, language)}(?:{pattern}){end}"), needs(pattern, language))
+        Entry(
+            re.compile(f"{_start(pattern, language)}(?:{pattern}){end}"),
+            word_needs(pattern) if language == "en" else (),
+            run_needs(pattern, language),
+        )
         for pattern in patterns
     )
 

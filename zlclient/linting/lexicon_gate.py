@@ -15,7 +15,7 @@ from typing import NamedTuple
 _WORD = re.compile(r"(?<=[^a-z])(?:[a-z]{4}|[a-z]{1,3}(?=[^a-z]))")
 _LETTER = re.compile(r"[a-z]|\\[wWsS]|\^")
 _CODE_POINT = re.compile(r"\\u[0-9a-f]{4}")
-_LETTERS = re.compile(r"[a-z]+")
+_SPACED = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz" else 32 for code in range(256))
 _OPTIONAL = ("?", "*", "{0")
 
 Keys = frozenset[str]
@@ -36,7 +36,9 @@ class _Piece(NamedTuple):
 
 def first_letters(low: str) -> frozenset[str]:
     """What the keys of a spaced language are looked up in."""
-    return frozenset([word[:4] for word in _LETTERS.findall(low)])
+    # Every character that is no letter becomes a blank, which is several times as fast as a regular expression.
+    letters = low.encode("latin-1", "replace").translate(_SPACED).decode("ascii")
+    return frozenset([word[:4] for word in set(letters.split())])
 
 
 def begins_with_letters(pattern: str) -> bool:
@@ -47,8 +49,24 @@ def begins_with_letters(pattern: str) -> bool:
     )
 
 
-def needs(pattern: str, language: str) -> Needs:
-    """What every match of one pattern of a list holds: of each set, one of the keys. Empty where nothing is sure."""
+def word_needs(pattern: str) -> Needs:
+    """The beginnings of words that every match of an English pattern holds: of each set, one of the keys.
+
+    Empty where nothing is sure.
+    """
+    return _needs(pattern, "en")
+
+
+def run_needs(pattern: str, language: str) -> Needs:
+    """The runs of characters that every match of a pattern holds: of each set, one. Empty where nothing is sure.
+
+    In a spaced language runs only add to what words tell, so those that every text holds are left out.
+    """
+    shortest = 5 if language == "en" else 1
+    return tuple(keys for keys in _needs(pattern, "zh") if min(map(len, keys)) >= shortest)
+
+
+def _needs(pattern: str, language: str) -> Needs:
     found: list[Needs] = [tuple(_candidates(branch, language, left=True, right=True)) for branch in _split(pattern)]
     return found[0] if len(found) == 1 else ()
 
@@ -62,8 +80,14 @@ def holds_words(needed: Needs, words: frozenset[str]) -> bool:
 
 
 def holds_runs(needed: Needs, low: str) -> bool:
-    """Whether a lower-case text of a language without spaces may match."""
-    return all(any(key in low for key in keys) for keys in needed)
+    """Whether a lower-case text with these runs of characters may match."""
+    for keys in needed:
+        for key in keys:
+            if key in low:
+                break
+        else:
+            return False
+    return True
 
 
 def _alternatives(pattern: str, language: str, *, left: bool, right: bool) -> Keys | None:

@@ -64,11 +64,11 @@ class NegativeOnly(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks if doc.may_hold("form_ban") else ():
             languages = block.languages & doc.languages
-            if not languages or not holds("form_ban", block.prose, languages):
-                continue
+            bans = [match.span() for match in matches("form_ban", block.prose, languages)]
             sentences = block.sentences
-            for index, sentence in enumerate(sentences):
-                if not holds("form_ban", sentence.text, languages):
+            for index, sentence in enumerate(sentences if bans else ()):
+                is_near = any(start < sentence.end and sentence.start < end for start, end in bans)
+                if not is_near or not holds("form_ban", sentence.text, languages):
                     continue
                 near = lowered(" ".join(s.text for s in sentences[max(0, index - 2) : index + 3]))
                 for ban in list(matches("form_ban", near, languages)):
