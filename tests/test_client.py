@@ -50,7 +50,10 @@ class TestWhatLeaves:
         options = {"domain": "finance", "anchors": ["fidelity"], "system": "系统", "tools": [TOOL]}
         first = client.chat("第一问？", **options)
         client.chat([*first.messages, {"role": "user", "content": "第二问？"}], **options)
-        client.chat([{"role": "user", "content": "第一问？"}, *first.messages[1:], {"role": "user", "content": "三？"}], **options)
+        client.chat(
+            [{"role": "user", "content": "第一问？"}, *first.messages[1:], {"role": "user", "content": "三？"}],
+            **options,
+        )
         one, two, three = (request.raw for request in faulty.requests)
         assert two.startswith(one.removesuffix(b"]}"))
         assert three.startswith(one.removesuffix(b"]}"))
@@ -84,7 +87,11 @@ class TestWhatLeaves:
         messages = [
             {"role": "system", "content": "sys"},
             {"role": "user", "content": "go"},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "t1", "type": "function", "function": function}]},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "t1", "type": "function", "function": function}],
+            },
             {"role": "tool", "tool_call_id": "t1", "content": "42"},
         ]
         client.chat(messages)
@@ -94,7 +101,11 @@ class TestWhatLeaves:
         assert body["messages"][2]["content"][0]["type"] == "tool_result"
 
     def test_empty_turns_are_dropped_but_never_the_question(self, client, faulty):
-        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": " "}, {"role": "user", "content": "b"}]
+        turns = [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": " "},
+            {"role": "user", "content": "b"},
+        ]
         reply = client.chat(turns)
         assert [m["content"] for m in sent(faulty)["messages"]] == ["a", "b"]
         assert any(note.rule == "empty-turn" for note in reply.adjustments)
@@ -246,7 +257,9 @@ class TestAnswers:
         with pytest.raises(zlclient.CheckError) as caught:
             client.chat("who?", output=Person, format_policy="raise")
         assert caught.value.reply.text == "no json"
-        faulty.script({"events": list(anthropic_events(["no"]))}, {"events": list(anthropic_events(['{"name":"B","age":1}']))})
+        faulty.script(
+            {"events": list(anthropic_events(["no"]))}, {"events": list(anthropic_events(['{"name":"B","age":1}']))}
+        )
         reply = client.chat("who?", output=Person, format_policy="retry")
         assert (reply.parsed.name, len(reply.attempts)) == ("B", 2)
 
@@ -271,7 +284,9 @@ class TestAnswers:
         block = {"type": "tool_use", "id": "t1", "name": "get", "input": {}}
         events[1] = {"type": "content_block_start", "index": 0, "content_block": block}
         piece = {"type": "content_block_delta", "index": 0}
-        events[2:2] = [{**piece, "delta": {"type": "input_json_delta", "partial_json": part}} for part in ('{"a"', ": 1}")]
+        events[2:2] = [
+            {**piece, "delta": {"type": "input_json_delta", "partial_json": part}} for part in ('{"a"', ": 1}")
+        ]
         faulty.script({"events": events})
         reply = client.chat("go", tools=[TOOL])
         assert [(call.id, call.name, call.input) for call in reply.tool_calls] == [("t1", "get", {"a": 1})]
@@ -346,7 +361,12 @@ class TestOwnClients:
 
     def test_a_compatible_server_by_configuration(self, faulty, monkeypatch):
         monkeypatch.setenv("VLLM_KEY", "vk")
-        provider = {"kind": "openai", "base_url": f"{faulty.url}/v1", "key_env": "VLLM_KEY", "accepts": {"context": 32768}}
+        provider = {
+            "kind": "openai",
+            "base_url": f"{faulty.url}/v1",
+            "key_env": "VLLM_KEY",
+            "accepts": {"context": 32768},
+        }
         with Client(providers={"vllm": provider}, routes={"auto": "vllm:qwen3"}) as client:
             reply = client.chat("hi", temperature=0.9)
         body = faulty.requests[0].body

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .errors import BadRequest, InputError
 from .prepared import Bounds, Prepared, Tuned, encode
 from .providers import wire_of
+from .providers.passthrough import lower_case
 from .reply import Adjustment
 from .routing.routes import Route, choose_route
 from .shaping.shape import Shaped, shape
@@ -86,7 +87,7 @@ def write(tuned: Tuned, settings: Settings, notes: tuple[Adjustment, ...], limit
         tuned=tuned,
         method="POST",
         path=wire.path,
-        headers={**provider.headers, **wire.headers(tuned)},
+        headers={**lower_case(provider.headers), **wire.headers(tuned)},
         body=body,
         content=content,
         bounds=limits or bounds(tuned, settings, len(content)),

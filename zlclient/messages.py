@@ -46,7 +46,8 @@ def conversation(prompt: Any) -> tuple[tuple[Json, ...], list[Json]]:
         elif role == "assistant" and message.get("tool_calls"):
             messages.append(_calling_message(message, where))
         elif role in ("user", "assistant"):
-            messages.append({"role": role, "content": _content(content, f"{where}.content")})
+            named = {"name": message["name"]} if isinstance(message.get("name"), str) else {}
+            messages.append({"role": role, "content": _content(content, f"{where}.content"), **named})
         else:
             raise InputError("must be user, assistant, system, developer or tool", where=f"{where}.role")
     if not messages:
