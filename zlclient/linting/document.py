@@ -18,9 +18,11 @@ from .target import ModelUse, Target, find_uses
 
 if TYPE_CHECKING:
     from zlclient.prompts.yaml_nodes import YamlDocument
+    from zlclient.shaping.sanitise import Change
 
 _YAML = frozenset(["github-models", "promptfoo", "yaml"])
 _TOGETHER = frozenset(["prompty", "jinja", "markdown", "text", "dotprompt", "github-models"])
+_UNUSUAL = re.compile(r"[^\t\n\r\x20-\x7e\u3000-\u303f\u3400-\u9fff\uff01-\uff5e\xa0-\xac\xae-\u024f‘’“”–—…•→]")
 _MESSAGE = re.compile(r"\[\d+\]\.content\Z")
 
 
@@ -63,6 +65,20 @@ class Document:
     def low(self) -> str:
         """The instructions of all blocks in lower case, to dismiss rules that cannot find anything."""
         return lowered("\n".join(block.prose for block in self.blocks))
+
+    @cached_property
+    def text_low(self) -> str:
+        """The whole file in lower case, at equal offsets."""
+        return lowered(self.text)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What the sanitiser would change in the file."""
+        if not _UNUSUAL.search(self.text):
+            return ()
+        from zlclient.shaping.sanitise import sanitize
+
+        return sanitize(self.text).changes
 
     @cached_property
     def spoken(self) -> frozenset[str]:

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from zlclient.prompts.parts import Part
+
+from .lexicon import lowered
 
 INSTRUCTION, EXAMPLE, QUOTED, CODE, DATA, TAG = range(6)
 NAMES: Final = ("instruction", "example", "quoted", "code", "data", "tag")
 MASK: Final = "\ufffc"
 
 _FENCE = re.compile(r"^[ \t]{0,12}(?:>[ \t]?)?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
-_INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,400}?\1(?!`)")
-# By the character that opens: a pattern that begins with one is found much faster than a choice of seven.
+# Patterns that are searched in the whole text begin with a letter or sign of their own, not with a look behind: so they
+# are found many times faster. For the same reason there is a pattern for each character that opens a quotation.
+_INLINE_CODE = re.compile(r"(`(?<!``)`?)(?!`)[^`\n]{1,400}?\1(?!`)")
 _QUOTED: Final = {
     '"': re.compile(r"\"[^\"\n]{1,3000}\""),
     "“": re.compile(r"“[^”\n]{1,3000}”"),
@@ -29,14 +33,15 @@ _QUOTED: Final = {
     "‘": re.compile(r"‘[^’\n]{1,200}’(?!\w)"),
 }
 _TRIPLE = re.compile(r"\"\"\"[^\"]{1,20000}?\"\"\"|'''[^']{1,20000}?'''")
-_URL = re.compile(r"\bhttps?://[^\s<>\"'）】」]+")
+_URL = re.compile(r"http(?<!\whttp)s?://[^\s<>\"'）】」]+")
+_INSIDE_ASIDE = r"(?:e\.g\.|i\.e\.|for example|for instance|such as|例如|比如|譬如)[^()（）\n]{0,300}[)）]"
+_AFTER_ASIDE = r"(?=[^\n])[^\n。]{0,200}?(?=\.\s|[。\n]|$)"
 _ASIDE = re.compile(
-    r"[(（](?:e\.g\.|i\.e\.|for example|for instance|such as|例如|比如|譬如)[^()（）\n]{0,300}[)）]"
-    r"|(?:\be\.g\.|\bfor example,|\bfor instance,|例如[，：]?|比如[，：]?"
-    r"|譬如)(?=[^\n])[^\n。]{0,200}?(?=\.\s|[。\n]|$)",
-    re.IGNORECASE,
+    rf"\({_INSIDE_ASIDE}|（{_INSIDE_ASIDE}|e(?<!\we)\.g\.{_AFTER_ASIDE}"
+    rf"|f(?<!\wf)or (?:example|instance),{_AFTER_ASIDE}"
+    rf"|例如[，：]?{_AFTER_ASIDE}|比如[，：]?{_AFTER_ASIDE}|譬如{_AFTER_ASIDE}"
 )
-_MAYBE_ASIDE = re.compile(r"[ei]\.[ge]\.|[Ff]or (?:example|instance)|such as|[例比譬]如")
+_ASIDE_WORDS = ("e.g.", "i.e.", "for example", "for instance", "(such as", "（such as", "例如", "比如", "譬如")
 _EXAMPLE_TITLE = re.compile(
     r"(?:[\w'-]{1,20}[ \t]){0,4}(?:examples?|samples?|few[- ]shot|demonstrations?)(?:[ \t]#?\w{1,12}){0,3}"
     r"|.{0,12}(?:示例|样例|例子|范例|举例|案例).{0,6}",
@@ -67,6 +72,9 @@ _JSON_LINE = re.compile(
 _CALL_LINE = re.compile(
     r"^[ \t]*(?:\$ |>>> |\w{1,40}\([^()\n]*\)[;:]?[ \t]*$|(?:import|from|def|class|return|print)\b.*[:()=])"
 )
+# What a line must begin or end with to be anything but an instruction, where nothing above it says so.
+_TELLING_START = frozenset("#*>|\"'“[]{}$ES示样例")
+_TELLING_END = frozenset(":：*);")
 _TURN = re.compile(
     r"^[ \t>*-]{0,6}(?:\*\*)?(?P<label>user|human|assistant|ai|bot|agent|customer|q|a|question|answer"
     r"|input|submission|output|query|response"
@@ -88,26 +96,27 @@ class Kinds:
         if end > start:
             self.codes[start:end] = bytes((kind,)) * (end - start)
 
-    def mark_all(self, kind: int, pattern: re.Pattern[str]) -> None:
-        """Give `kind` to every match of `pattern` that begins in an instruction."""
+    def mark_all(self, kind: int, pattern: re.Pattern[str], text: str | None = None) -> None:
+        """Give `kind` to every match of `pattern` that begins in an instruction; `text` stands for the own one."""
         codes = self.codes
-        for match in pattern.finditer(self.text):
+        for match in pattern.finditer(self.text if text is None else text):
             if codes[match.start()] == INSTRUCTION:
                 self.mark(kind, *match.span())
 
     def masked(self, *kept: int) -> str:
         """The text with every character of another kind masked; line breaks stay."""
-        hidden = bytes(kind for kind in range(len(NAMES)) if kind not in kept)
-        if not any(kind in self.codes for kind in hidden):
-            return self.text
-        pattern = re.compile(b"[" + b"".join(re.escape(bytes((kind,))) for kind in hidden) + b"]+")
         pieces: list[str] = []
         at = 0
-        for match in pattern.finditer(self.codes):
+        for match in _all_but(kept).finditer(self.codes):
             start, end = match.span()
+            hidden = self.text[start:end]
             pieces.append(self.text[at:start])
-            pieces.append("\n".join(MASK * len(line) for line in self.text[start:end].split("\n")))
+            pieces.append(
+                "\n".join([MASK * len(line) for line in hidden.split("\n")]) if "\n" in hidden else MASK * (end - start)
+            )
             at = end
+        if not pieces:
+            return self.text
         pieces.append(self.text[at:])
         return "".join(pieces)
 
@@ -115,6 +124,12 @@ class Kinds:
         """(kind's name, start, end) of each run, in order."""
         found = re.finditer(rb"(?s)(.)\1*", bytes(self.codes))
         return [(NAMES[match[0][0]], *match.span()) for match in found]
+
+
+@cache
+def _all_but(kept: tuple[int, ...]) -> re.Pattern[bytes]:
+    """Runs of codes that are none of `kept`."""
+    return re.compile(b"[^" + re.escape(bytes(kept)) + b"]+")
 
 
 def classify(part: Part) -> Kinds:
@@ -148,8 +163,9 @@ def _inline(kinds: Kinds, text: str) -> None:
             kinds.mark_all(QUOTED, pattern)
     if "://" in text:
         kinds.mark_all(DATA, _URL)
-    if _MAYBE_ASIDE.search(text):
-        kinds.mark_all(EXAMPLE, _ASIDE)
+    low = lowered(text)
+    if any(word in low for word in _ASIDE_WORDS):
+        kinds.mark_all(EXAMPLE, _ASIDE, low)
 
 
 def _comments(kinds: Kinds, text: str) -> None:
@@ -174,17 +190,17 @@ def _by_tag(kinds: Kinds, text: str) -> None:
 
 def _by_line(kinds: Kinds, text: str) -> None:
     """Fences, example sections, transcripts, tables, JSON: what is told by whole lines."""
-    state = _Lines(kinds, _has_turns(text))
+    lines = text.split("\n")
+    state = _Lines(kinds, _has_turns(lines))
     at = 0
-    for line in text.split("\n"):
+    for line in lines:
         state.line(line, at, at + len(line))
         at += len(line) + 1
 
 
-def _has_turns(text: str) -> bool:
+def _has_turns(lines: list[str]) -> bool:
     """Whether labelled turns (user: … assistant: …) alternate, so that such lines are a transcript."""
-    lines = [line for line in text.split("\n") if ":" in line or "：" in line]
-    turns = [match for match in map(_TURN.match, lines) if match]
+    turns = [match for line in lines if (":" in line or "：" in line) and (match := _TURN.match(line))]
     labels = [match["label"].lower() for match in turns if match["rest"].strip()]
     if len(set(labels)) >= 2 and len(labels) >= 3:
         return True
@@ -203,13 +219,16 @@ class _Lines:
         self.is_turn = False
 
     def line(self, line: str, start: int, end: int) -> None:
-        if self._in_fence(line, start, end):
+        if (self.fence or "```" in line or "~~~" in line) and self._in_fence(line, start, end):
             return
         stripped = line.strip()
         if not stripped:
             self.is_turn = False
             if self.in_lead and self.lead_lines:
                 self.in_lead = False
+            return
+        is_telling = stripped[0] in _TELLING_START or stripped[-1] in _TELLING_END or "=" in stripped
+        if not (is_telling or self.example_level or self.in_lead or self.has_turns):
             return
         heading = _HEADING.match(line) if stripped[0] in "#*" else None
         if heading:
@@ -225,7 +244,7 @@ class _Lines:
             self.in_lead, self.lead_lines = True, 0
 
     def _in_fence(self, line: str, start: int, end: int) -> bool:
-        fence = _FENCE.match(line) if "`" in line or "~" in line else None
+        fence = _FENCE.match(line)
         if self.fence:
             self.kinds.mark(CODE, start, end)
             if fence and fence["fence"].startswith(self.fence) and not fence["info"].strip():

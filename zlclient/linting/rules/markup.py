@@ -23,6 +23,7 @@ FAMILY = "structure"
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z_\u4e00-\u9fff][\w.:\u4e00-\u9fff-]{0,60})(?P<rest>(?:\s[^<>\n]{0,300})?)(?P<void>/?)>"
 )
+_TAG_NAME = re.compile(r"</?([\w.:\u4e00-\u9fff-]+)")
 _VOID = words_of("br hr img input meta link p li td tr th b i u s string number int str null none name")
 _STEP = re.compile(r"\{%-?\s*(?P<word>if|elif|else|endif|for|endfor)\b")
 
@@ -34,11 +35,10 @@ class TagUnbalanced(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for prompt in doc.prompts:
             texts = [block for block in prompt if "<" in block.text]
-            whole = Counter(name for block in texts for name in re.findall(r"</?([\w.:\u4e00-\u9fff-]+)", block.markup))
             for block in texts:
-                yield from self._block(block, whole)
+                yield from self._block(block, texts)
 
-    def _block(self, block: Block, whole: Counter[str]) -> Iterator[Finding]:
+    def _block(self, block: Block, texts: list[Block]) -> Iterator[Finding]:
         opened: Counter[str] = Counter()
         places: dict[tuple[str, bool], list[re.Match[str]]] = {}
         for match in _TAG.finditer(block.markup):
@@ -51,7 +51,7 @@ class TagUnbalanced(Rule):
             places.setdefault((name, closing), []).append(match)
             opened[name] += -1 if closing else 1
         for name, balance in opened.items():
-            if balance == 0 or _depends_on_branch(block, name) or whole[name] > self._count(places, name):
+            if balance == 0 or _depends_on_branch(block, name) or _mentions(texts, name) > self._count(places, name):
                 continue
             if balance > 0:
                 match = self._unclosed(block, places, name)
@@ -73,6 +73,11 @@ class TagUnbalanced(Rule):
         opens = [m for m in opens if _is_section(block, m)]
         closes = places.get((name, True), [])
         return opens[-1] if len(opens) > len(closes) else None
+
+
+def _mentions(blocks: list[Block], name: str) -> int:
+    """How often a tag is begun or ended anywhere in a prompt, whatever follows its name."""
+    return sum(found == name for block in blocks for found in _TAG_NAME.findall(block.markup))
 
 
 def _is_section(block: Block, match: re.Match[str]) -> bool:
@@ -193,6 +198,7 @@ def _cells(line: str) -> int:
 class MissingTag(Rule):
     code, slug = "ZL224", "missing-tag"
     message = "The prompt speaks of the text in <{name}>, and there is no <{name}>"
+    _pointers = ("tag below", "tags below", "tag above", "tags above", "标签的", "标签中的", "标签内的")
     _pattern = re.compile(
         r"(?:\b(?:inside|within|enclosed in|wrapped in|delimited by|provided in|given in"
         r"|contained in)(?: the)? |(?:位于|包含在|放在|写在))"
@@ -205,7 +211,8 @@ class MissingTag(Rule):
             return
         for prompt in doc.prompts:
             whole = "".join(block.text for block in prompt)
-            if "<" not in whole or ("tag" not in whole and "标签" not in whole):
+            low = whole.lower() if "<" in whole else ""
+            if not any(words in low for words in self._pointers):
                 continue
             for block in prompt:
                 for match in self._pattern.finditer(block.shown):

@@ -15,7 +15,6 @@ from ._text import phrase_hits
 _BIDI = frozenset(("override", "embedding", "direction-mark"))
 _TAGS = frozenset(("tag", "plane-14"))
 _CONTROL = frozenset(("control", "c1", "ansi", "overstrike", "noncharacter", "surrogate"))
-_INVISIBLE = re.compile(r"[^\t\n\r\x20-\x7e\u3000-\u303f\u3400-\u9fff\uff01-\uff5e\xa0-\xac\xae-\u024f‘’“”–—…•→]")
 
 
 class _Hidden(Rule):
@@ -33,14 +32,9 @@ class _Hidden(Rule):
 
 def _runs(doc: Document, names: frozenset[str]) -> Iterator[tuple[int, int, str, str]]:
     """Runs of characters that the sanitiser would change for one of `names`: (start, end, replacement, first code)."""
-    if not _INVISIBLE.search(doc.text):
-        return
-    from zlclient.shaping.sanitise import sanitize
-
     run: tuple[int, int, str, str] | None = None
-    for change in sanitize(doc.text).changes:
-        is_other = change.hidden and change.rule not in _BIDI | _TAGS
-        if not (change.rule in names or (not names and is_other)):
+    for change in doc.changes:
+        if change.rule not in names and (names or change.rule in _BIDI | _TAGS or not change.hidden):
             continue
         start, end = change.offset, change.offset + change.length
         if start == 0 and doc.text[0] == "\ufeff":
@@ -103,6 +97,7 @@ _ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
 # The separator is rare and cheap to find; what stands before it is looked at then.
 _ASSIGNED = re.compile(r"[:=：]\s{0,4}[\"']?(?P<value>[^\s\"'{}<>$,;：]{8,120})")
 _NAME_BEFORE = re.compile(r"(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}\Z", re.IGNORECASE)
+_NAMES = ("key", "secret", "token", "passw", "pwd", "密码", "口令")
 _PLACEHOLDER = re.compile(
     r"x{3,}|\*{3,}|\.{3}|your|example|placeholder|changeme|dummy|test|redacted|<|\$|env|here|123456|abc|foo|sample|fake|demo",
     re.IGNORECASE,
@@ -124,7 +119,8 @@ class Secret(Rule):
         for match in _ADDRESS.finditer(text):
             if not _PLACEHOLDER.search(match["value"]):
                 yield self.found(match.span("value"), kind="password in an address")
-        for match in _ASSIGNED.finditer(text):
+        is_named = any(name in doc.text_low for name in _NAMES)
+        for match in _ASSIGNED.finditer(text) if is_named else ():
             before = text[max(0, match.start() - 24) : match.start()]
             if _is_real(match["value"]) and _NAME_BEFORE.search(before) and not _KEY.match(match["value"]):
                 yield self.found(match.span("value"), kind="password or key")

@@ -19,7 +19,9 @@ _STRUCTURE = re.compile(
     r"[ \t]*(?:[-*+•·#|<>=]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十\d]{1,3}[）)、.]"
     r"|[^\s.:：。]{1,30}(?: [^\s.:：。]{1,20}){0,3}[:：])"
 )
-_HEADING = re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>[^\n#]*\w[^\n]*?)[ \t#]*$", re.MULTILINE)
+# A # that begins its line; a pattern that opens with ^ is tried at every character.
+_HEADING = re.compile(r"(?P<level>#(?<![^\n]#)#{0,5})[ \t]+(?P<title>[^\n#]*\w[^\n]*?)[ \t#]*$", re.MULTILINE)
+_NUMBER = re.compile(r"\d[.)、]")
 
 
 class WallOfText(Rule):
@@ -30,7 +32,7 @@ class WallOfText(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             for start, end in block.paragraphs:
-                if end - start > self.chinese:
+                if end - start > (self.latin if block.text.isascii() else self.chinese):
                     for low, high in _pieces(block, start, end):
                         prose = block.prose[low:high].replace(MASK, "")
                         limit = self.chinese if len(_CJK.findall(prose)) * 3 > len(prose) else self.latin
@@ -81,13 +83,19 @@ class RepeatedInstruction(Rule):
                     seen.clear()
                     continue
                 key = line.strip(" \t\r*-.。").lower()
-                if len(key) < (12 if _CJK.search(key) else 36) or not any(map(str.isalpha, key)):
-                    continue  # too short to be an instruction, or a rule of dashes
-                number = doc.source.line_col(block.part.to_file(start))[0]
-                first = seen.setdefault(key, number)
+                if key not in seen:
+                    if _is_instruction(key):
+                        seen[key] = start
+                    continue
+                first, number = (doc.source.line_col(block.part.to_file(offset))[0] for offset in (seen[key], start))
                 if first != number:
                     lead = len(line) - len(line.lstrip())
                     yield self.in_block(block, start + lead, start + len(line.rstrip()), line=first)
+
+
+def _is_instruction(key: str) -> bool:
+    """Whether a line is neither too short to be an instruction nor a rule of dashes."""
+    return len(key) >= (12 if not key.isascii() and _CJK.search(key) else 36) and any(map(str.isalpha, key))
 
 
 def _is_branchy(block: Block) -> bool:
@@ -102,7 +110,7 @@ class NumberingGap(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if _is_branchy(block):
+            if _is_branchy(block) or len(_NUMBER.findall(block.prose)) < 2:
                 continue
             last: dict[int, tuple[int, int]] = {}
             for match in self._pattern.finditer(block.prose):
@@ -179,7 +187,7 @@ class LongSentence(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             for sentence in block.sentences:
-                if len(sentence.text) < 200:
+                if sentence.end - sentence.start < 200:
                     continue
                 text = sentence.text.replace(MASK, "")
                 chinese = len(_CJK.findall(text))
@@ -199,6 +207,8 @@ class OverScripted(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
+            if len(_NUMBER.findall(block.prose)) <= self.limit:
+                continue
             best, count, first, previous = 0, 0, 0, ("", 0)
             for match in self._step.finditer(block.prose):
                 here = (match["indent"], int(match["number"]))

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import compress
+from operator import eq
 from typing import ClassVar
 
 from ..block import Block
@@ -92,7 +93,7 @@ class Shouting(Rule):
         for block in doc.blocks:
             prose = block.prose
             size = len(prose.replace(MASK, "").strip())
-            capitals = self._capitals.findall(prose)
+            capitals = [] if prose.islower() else self._capitals.findall(prose)
             hits: list[re.Match[str]] = []
             if "!!!" in prose or sum(map(self._words.__contains__, capitals)) >= 3 - 2 * ("zh" in block.languages):
                 found = (match for match in self._english.finditer(prose) if not _continues_word(prose, match.start()))
@@ -219,7 +220,7 @@ class DoubledWord(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             tokens = lowered(block.prose).split()
-            doubled = any(one == two and one in self._words for one, two in pairwise(tokens))
+            doubled = not self._words.isdisjoint(compress(tokens, map(eq, tokens, tokens[1:])))
             for match in self._pattern.finditer(block.prose) if doubled or self._marks.search(block.prose) else ():
                 word = match["word"] or match["mark"][0]
                 if match["word"] and (match["word"].isupper() or match["word"] == "A" or "en" not in block.languages):
@@ -287,6 +288,8 @@ class LanguageConflict(Rule):
     }
 
     def check(self, doc: Document) -> Iterable[Finding]:
+        if sum(name in doc.low for name in self._known) < 2:
+            return
         for prompt in doc.prompts:
             first: tuple[str, str, int] | None = None
             whole = "".join(lowered(block.prose) for block in prompt)
@@ -360,14 +363,15 @@ class HardWordCap(Rule):
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        is_likely = "word" in words(doc.low) or "字" in doc.low
+        found = words(doc.low)
+        is_likely = ("word" in found and ("keep" in found or "limi" in found)) or "字" in doc.low
         for prompt in doc.prompts if is_likely else ():
-            is_agent = any(holds("agent", block.text) for block in prompt) or "tools" in doc.data
-            for block in prompt if is_agent else ():
-                for match in self._pattern.finditer(block.prose):
-                    count = int(match["count"] or match["zh"])
-                    if count <= 25:
-                        yield self.in_block(block, *match.span(), count=count)
+            caps = [(block, match) for block in prompt for match in self._pattern.finditer(block.prose)]
+            is_agent = caps and ("tools" in doc.data or any(holds("agent", block.text) for block in prompt))
+            for block, match in caps if is_agent else ():
+                count = int(match["count"] or match["zh"])
+                if count <= 25:
+                    yield self.in_block(block, *match.span(), count=count)
 
 
 class Filler(PhraseRule):
