@@ -76,9 +76,9 @@ def test_a_failing_control_is_an_error(client, faulty):
 def test_a_failed_check_is_written_down_and_raised(client, faulty):
     with pytest.raises(zlclient.CheckError):
         client.chat("hi", experiment="bot", unit="u", arm="auto", format={"sentences": 9}, format_policy="raise")
-    with client.stream("hi", experiment="bot", unit="u", format={"sentences": 9}, format_policy="raise") as answer:
-        with pytest.raises(zlclient.CheckError):
-            assert answer.reply
+    answer = client.stream("hi", experiment="bot", unit="u", format={"sentences": 9}, format_policy="raise")
+    with pytest.raises(zlclient.CheckError):
+        assert answer.reply
     assert len(faulty.requests) == 2
 
 

@@ -70,5 +70,5 @@ def test_overrides_are_checked():
     ["x =", "[provider]\nid='a'", "[provider]\nid='a'\nname='A'\nversions=[]\ndefault_effort=''\n[defaults]\nnope=1\n"],
 )
 def test_bad_data_names_its_file(text):
-    with pytest.raises(ConfigError, match="mine.toml"):
+    with pytest.raises(ConfigError, match=r"mine\.toml"):
         parse_provider(text, file="mine.toml")
