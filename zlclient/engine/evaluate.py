@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .evaluation.intervals import Ratio
     from .runner import Engine
 
+WRITTEN = Path(__file__).parents[2] / "tests" / "serving" / "cases"
 # What the source articles claim of auto over legacy, as the largest ratio that would bear it out.
 CLAIMS = {"ttft_p50": 0.75, "ttft_p95": 0.60, "prefill": 0.43, "memory_8k": 0.5}
 
@@ -63,7 +64,7 @@ def evaluate(*, quick: bool, passages: Sequence[Path] = ()) -> dict[str, Any]:
         at = time.perf_counter()
         engines[generation] = Engine.shipped(generation)
         loading[generation] = round(time.perf_counter() - at, 4)
-    speed, ablation = _speed(engines, 16 if quick else 60)
+    speed, ablation = _speed(engines, 12 if quick else 60)
     quality = {name: _quality(engine, 2 if quick else 40, cases) for name, engine in engines.items()}
     if cases:
         from .evaluation.quality import offline_passages

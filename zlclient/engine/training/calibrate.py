@@ -15,6 +15,7 @@ import numpy as np
 
 from ..checkpoint import Checkpoint
 from ..prompt import Prompt
+from ..quoting import Quotation
 from ..runner import Engine, Outcome
 from .data import DOMAINS, make_document
 
@@ -33,13 +34,19 @@ def calibrate(checkpoint: Checkpoint, *, documents: int = 150, seed: int = 0) ->
         document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, loose=0.2)
         domain = document.domain if document.tag else "general"
         passage = prompt.passage(document.sentences, tag=document.tag)
+        quoted = {
+            engine.tokenizer.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)
+        }
         for question in document.questions:
             if question.kind == "summary":
                 continue
             gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
             outcome = Outcome()
             tokens = [*passage, *prompt.question(question.text)]
-            for _ in engine.stream(tokens, domain=domain, thresholds=False, max_tokens=len(gold) + 8, outcome=outcome):
+            for _ in engine.stream(
+                tokens, domain=domain, thresholds=False, max_tokens=max(map(len, quoted.values())) + 8,
+                constraint=Quotation(engine.tokenizer, quoted), outcome=outcome,
+            ):  # fmt: skip
                 pass
             right = bool(question.answers) and outcome.tokens == gold[:-1]
             points = outcome.snapshots

@@ -45,7 +45,7 @@ def _orthogonal(matrix: Tensor) -> Tensor:
 
 
 class Optimisers:
-    """Both optimisers of a model; `gates` learn thirty times faster and are not clipped."""
+    """Both optimisers of a model; `gates` learn much faster and are not clipped."""
 
     def __init__(self, model: nn.Module, *, rate: float = 2e-3, matrix_rate: float = 0.02) -> None:
         named = list(model.named_parameters())
@@ -56,7 +56,7 @@ class Optimisers:
         self.clipped = [*matrices, *rest]
         self.all: tuple[torch.optim.Optimizer, ...] = (
             Muon(matrices, matrix_rate),
-            torch.optim.AdamW([{"params": rest}, *([{"params": gates, "lr": 6e-2}] if gates else [])],
+            torch.optim.AdamW([{"params": rest}, *([{"params": gates, "lr": 0.15}] if gates else [])],
                               lr=rate, betas=(0.9, 0.97), weight_decay=0.0),
         )  # fmt: skip
         self._rates = [[group["lr"] for group in optimiser.param_groups] for optimiser in self.all]

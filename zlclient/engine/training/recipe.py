@@ -4,7 +4,7 @@
     legacy   goes on from the stem; the check loop joins for the last 40 %
     auto     goes on from the stem with anchors and with a gate on each head's positions, whose penalty rises from 50 to
              60 %; closed gates whose gradient stays under 1e-5 are frozen; at 62 % the entropy gate is calibrated and
-             goes on; at 68 % the position tensors are removed, and the rest recalibrates the model without them
+             goes on; at 82 % the position tensors are removed, and the rest recalibrates the model without them
 
 Each step's data and noise come from (seed, step) alone, so a run that was killed goes on exactly as it would have.
 """
@@ -37,8 +37,8 @@ POINT = 0.3  # and over which pointing at random tokens does
 EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 4, 6, 6, 6, 8, 8, 8, 12, 16, 24)
 CHECK_FROM = 0.6
 STEM = 0.5
-PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 0.5
-ENTROPY_FROM, POSITIONS_UNTIL = 0.62, 0.68
+PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 4.0
+ENTROPY_FROM, POSITIONS_UNTIL = 0.62, 0.82
 DECAY_FROM = 0.7
 GATED_SHARE = 0.1  # of head-queries that the calibrated entropy bound closes
 QUIET = 1e-5  # gradient norm under which a closed gate is frozen
