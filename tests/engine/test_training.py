@@ -90,7 +90,7 @@ def test_a_killed_run_goes_on_as_it_would_have(tmp_path):
     assert cut.step == whole.step == 4
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, cut.model.state_dict()[name]), name
-    auto = train("auto", tmp_path / "auto", steps=4, stem=tmp_path / "whole", documents=1)
+    auto = train("auto", tmp_path / "auto", steps=6, stem=tmp_path / "whole", documents=1)
     assert auto.model.config.buckets == 0
     assert auto.model.config.entropy_bound is not None
 
