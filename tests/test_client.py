@@ -413,3 +413,38 @@ def test_a_bare_id_is_found_at_the_settings_provider(faulty):
     with Client(provider="anthropic", model="claude-opus-5-5") as client:
         client.chat("hi")
     assert faulty.requests[0].body["model"] == "claude-opus-5-5"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message", "left_out"),
+    [
+        (
+            "anthropic:claude-sonnet-5-5",
+            {"effort": "low"},
+            "output_config.effort: Input should be 'high'",
+            "output_config",
+        ),
+        ("anthropic:claude-sonnet-5-5", {"extra": {"top_k": 5}}, "top_k: Extra inputs are not permitted", "top_k"),
+        (
+            "openai:gpt-6-sol",
+            {"effort": "none"},
+            "Unsupported value: 'reasoning_effort' does not support 'none'",
+            "reasoning_effort",
+        ),
+        ("openai:gpt-4o", {}, "Unsupported value: 'temperature' does not support 0.35 with this model.", "temperature"),
+    ],
+)
+def test_what_a_server_refuses_is_left_out_once(client, faulty, model, options, message, left_out):
+    faulty.script(
+        {"status": 400, "body": {"type": "error", "error": {"type": "invalid_request_error", "message": message}}}
+    )
+    client.chat("hi", model=model, **options)
+    assert [left_out in request.body for request in faulty.requests] == [True, False]
+
+
+def test_a_limit_that_is_too_high_is_no_unknown_name(client, faulty):
+    error = {"message": "max_completion_tokens is too large: 999", "param": "max_completion_tokens"}
+    faulty.script(default={"status": 400, "body": {"error": error}})
+    with pytest.raises(zlclient.BadRequest):
+        client.chat("hi", model="openai:gpt-6.1-sol", max_tokens=999)
+    assert len(faulty.requests) == 1

@@ -28,18 +28,19 @@ if TYPE_CHECKING:
     from .request import Request
     from .settings import Settings
 
-# What may be left out of a request without changing what is asked. `max_tokens` has two names to try.
+# What may be left out of a request without changing what is asked; an inner name before the field that holds it.
 _DROPPABLE = (
     "temperature",
     "top_p",
     "top_k",
-    "output_config",
     "effort",
     "reasoning_effort",
+    "output_config",
     "response_format",
-    "max_tokens",
-    "max_completion_tokens",
 )
+# Chat Completions has two names for the limit, and a server may know only one of them.
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_UNKNOWN_NAME = re.compile(r"unsupported|not supported|unrecogni[sz]ed|unknown|instead|extra inputs", re.IGNORECASE)
 
 _NONE_KNOWN: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType({})
 
@@ -101,15 +102,14 @@ def refused_parameter(prepared: Prepared, error: SendError) -> str | None:
     """The parameter of ours that a 400 names and that may be left out, if there is one."""
     if not isinstance(error, BadRequest) or error.status != 400:
         return None
-    sent = [name for name in (*_DROPPABLE, *prepared.tuned.request.extra) if name in prepared.body]
-    if prepared.tuned.effort is not None:
-        sent.append("effort")
-    if prepared.route.provider.kind != "openai":
-        sent = [name for name in sent if name != "max_tokens"]  # required there, and it has no other name
+    tuned, body, message = prepared.tuned, prepared.body, str(error.args[0])
+    names = (*_DROPPABLE, *tuned.request.extra)
+    sent = [name for name in names if name in body or (name == "effort" and tuned.effort is not None)]
+    if prepared.route.provider.kind == "openai" and _UNKNOWN_NAME.search(message):
+        sent += [name for name in _LIMITS if name in body]
     if error.param is not None:
         return error.param if error.param in sent else None
-    message = str(error.args[0])
-    return next((name for name in sent if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w\()", message)), None)
+    return next((name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message)), None)
 
 
 def without(prepared: Prepared, settings: Settings, rejected: frozenset[str]) -> Prepared | None:
