@@ -49,7 +49,9 @@ def test_sh_blocks_run(page, offline):
     for line, code in blocks(page, "sh"):
         if "pip install" in code:
             continue
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], env=offline, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", code], env=offline, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{page.name}:{line}: {code}{done.stderr}"
 
 

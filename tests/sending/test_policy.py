@@ -34,9 +34,7 @@ def test_kinds():
     assert not is_unavailable(error(errors.StreamBroken))
 
 
-@given(
-    wait=st.floats(0, 1e6), attempts=st.integers(1, 5), retry=st.integers(0, 4), left=st.none() | st.floats(-5, 100)
-)
+@given(wait=st.floats(0, 1e6), attempts=st.integers(1, 5), retry=st.integers(0, 4), left=st.none() | st.floats(-5, 100))
 def test_a_wait_always_fits(wait, attempts, retry, left):
     limited = error(errors.RateLimited, status=429, retry_after=wait)
     given_wait = retry_wait(limited, attempts, bounds(retry=retry), left)

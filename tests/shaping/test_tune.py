@@ -92,7 +92,11 @@ def test_what_2026_10_21_rejects_is_mended_or_refused(client):
     assert client.prepare(cited).body["messages"][0]["content"] == [{"type": "text", "text": "a"}]
     assert client.prepare(cited, model="legacy").body["messages"][0]["content"][0]["citations"]
     document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}}
-    turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [document]}, {"role": "user", "content": "q"}]
+    turns = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": [document]},
+        {"role": "user", "content": "q"},
+    ]
     with pytest.raises(InputError, match="document block"):
         client.prepare(turns)
     assert client.prepare(turns, model="legacy")
