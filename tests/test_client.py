@@ -386,7 +386,9 @@ def test_a_retiring_model_warns_with_its_date(client):
 def test_auto_is_the_newest_active_sonnet_or_the_openai_pair(client, clock, monkeypatch):
     assert client.prepare("x").route.model.id == "claude-sonnet-5-5"
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    assert client.prepare("x").route.provider.name == "openai"
+    assert client.prepare("x").route.provider.name == "anthropic"  # read once: preparing is pure
+    with Client(clock=clock) as another:
+        assert another.prepare("x").route.provider.name == "openai"
     assert clock.today() == date(2026, 11, 30)
 
 

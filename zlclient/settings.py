@@ -116,6 +116,7 @@ class Settings:
     models: Mapping[str, Any] = field(default_factory=dict[str, Any])
     rollouts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     catalogue: Catalogue = field(default_factory=Catalogue.bundled, repr=False)
+    keyed: str = "anthropic"  # the built-in provider that has a key; read once, so that preparing stays pure
     origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin], repr=False, compare=False)
 
     @classmethod
@@ -183,19 +184,16 @@ class Settings:
             models=tables["models"],
             rollouts=tables["rollouts"],
             catalogue=catalogue,
+            keyed=_keyed(env),
             origins=origins,
         )
         check_names(settings)
         return settings
 
-    def default_provider(self, env: Mapping[str, str] | None = None) -> str:
-        """The provider that `auto` and `legacy` mean: `provider`, or the first built-in one whose key is set."""
-        if self.provider is not None:
-            return self.provider
-        env = os.environ if env is None else env
-        if not env.get("ANTHROPIC_API_KEY") and not env.get("ANTHROPIC_AUTH_TOKEN") and env.get("OPENAI_API_KEY"):
-            return "openai"
-        return "anthropic"
+    @property
+    def default_provider(self) -> str:
+        """The provider that `auto` and `legacy` mean: `provider`, or else the one whose key was set at loading."""
+        return self.provider or self.keyed
 
     def find_model(self, provider: str, model_id: str) -> Model:
         """What the catalogue, with this configuration's overrides, says of a model."""
@@ -277,6 +275,7 @@ _ROUTE_KEYS: dict[str, values.Check] = {
     "anchors": values.texts,
 }
 _CATALOGUE_BASES: dict[str, str] = {"anthropic": "anthropic", "openai": "compatible", "local": "local"}
+_ANTHROPIC_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _BASE_URLS = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 
 
@@ -358,3 +357,7 @@ def _placed(origins: Mapping[str, Origin], build: Callable[[], Catalogue]) -> Ca
         return build()
     except ConfigError as error:
         raise config_error(error.args[0], error.key or "", origins, error.value, whole=True) from None
+
+
+def _keyed(env: Mapping[str, str]) -> str:
+    return "openai" if env.get("OPENAI_API_KEY") and not any(map(env.get, _ANTHROPIC_KEYS)) else "anthropic"

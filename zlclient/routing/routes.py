@@ -52,7 +52,7 @@ def choose_route(
     target = options.model if options is not None and options.model is not None else name
     place, colon, model_id = target.partition(":")
     if not colon:
-        place, model_id = provider or settings.default_provider(), target
+        place, model_id = provider or settings.default_provider, target
         if target not in ALIASES and provider is None and settings.provider is None:
             known = ", ".join([*ALIASES, *settings.routes])
             wanted = f'"provider:model-id", a bare id with provider=, or one of {known}'
