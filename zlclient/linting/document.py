@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from zlclient.prompts.parts import KeyPath, Part, PromptSource, Span, Variable
 
@@ -24,6 +24,14 @@ _YAML = frozenset(["github-models", "promptfoo", "yaml"])
 _TOGETHER = frozenset(["prompty", "jinja", "markdown", "text", "dotprompt", "github-models"])
 _UNUSUAL = re.compile(r"[^\t\n\r\x20-\x7e\u3000-\u303f\u3400-\u9fff\uff01-\uff5e\xa0-\xac\xae-\u024f‘’“”–—…•→]")
 _MESSAGE = re.compile(r"\[\d+\]\.content\Z")
+
+
+class Output(NamedTuple):
+    """An input written out by a tag at `start`, `end` of its block's text."""
+
+    variable: Variable
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,18 @@ class Document:
         """The inputs written out inside a block."""
         start, end = block.part.start, block.part.end
         return [v for v in self.source.variables if v.output and start <= v.start < end and v.tag.end <= end]
+
+    def outputs(self, block: Block) -> Sequence[Output]:
+        """Each input written out in a block by a tag of its own, with the tag's place."""
+        if id(block) not in self._outputs:
+            spans = {block.span(tag.start, tag.end): tag for tag in block.part.tags if tag.kind == "output"}
+            found = ((variable, spans.get(variable.tag)) for variable in self.outputs_in(block))
+            self._outputs[id(block)] = [Output(variable, tag.start, tag.end) for variable, tag in found if tag]
+        return self._outputs[id(block)]
+
+    @cached_property
+    def _outputs(self) -> dict[int, Sequence[Output]]:
+        return {}
 
 
 def _conversation(part: Part, index: int) -> str:

@@ -83,27 +83,27 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> t
     items = cast("list[Any]", value) if isinstance(value, list) else []
     if not items or not all(isinstance(item, str) for item in items):
         raise ConfigError("must be a list of patterns", key=name, file=file, line=_line(text, f"{name} ="))
+    entries: list[Entry] = []
     for item in cast("list[str]", items):
         try:
-            re.compile(item)
+            entries.append(_entry(item, language))
         except re.error as error:
             raise ConfigError(f"invalid pattern: {error}", key=name, file=file, line=_line(text, item)) from None
+    return tuple(entries)
+
+
+def _entry(item: str, language: str) -> Entry:
     # Matched against lower-case text: IGNORECASE would try every alternative at every character.
-    end = r"(?!\w)" if language == "en" else ""
-    patterns = [_UPPER.sub(_lower, item) for item in cast("list[str]", items)]
-    return tuple(
-        Entry(
-            re.compile(f"{_start(pattern, language)}(?:{pattern}){end}"),
-            word_needs(pattern) if language == "en" else (),
-            run_needs(pattern, language),
-        )
-        for pattern in patterns
-    )
+    pattern = _UPPER.sub(_lower, item)
+    if language == "en":
+        compiled = re.compile(rf"{_start(pattern)}(?:{pattern})(?!\w)")
+        return Entry(compiled, word_needs(pattern), run_needs(pattern, language))
+    return Entry(re.compile(pattern), (), run_needs(pattern, language))
 
 
-def _start(pattern: str, language: str) -> str:
+def _start(pattern: str) -> str:
     # A pattern that begins with known letters is found much faster without; `find` looks at what stands before.
-    return r"(?<!\w)" if language == "en" and not begins_with_letters(pattern) else ""
+    return r"(?<!\w)" if not begins_with_letters(pattern) else ""
 
 
 def _is_word(char: str) -> bool:

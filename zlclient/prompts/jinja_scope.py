@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-_GLOBALS = frozenset(
+GLOBALS = frozenset(
     ["range", "dict", "lipsum", "cycler", "joiner", "namespace", "loop", "self", "super", "caller", "varargs", "kwargs"]
 )
 
@@ -18,7 +18,7 @@ def undeclared_names(tree: Any) -> set[str]:
     """The names that `tree` (a jinja2 `nodes.Template`) reads before it binds them, without Jinja2's globals."""
     scan = _Scan()
     scan.block(tree.body, set())
-    return scan.found - _GLOBALS
+    return scan.found - GLOBALS
 
 
 class _Scan:

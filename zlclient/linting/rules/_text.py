@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from zlclient.prompts.parts import Variable
-
 from ..block import Block, Sentence
 from ..diagnostic import Edit, Fix
 from ..document import Document
@@ -85,15 +83,6 @@ def is_untrusted(doc: Document, name: str) -> bool:
 def is_document(name: str) -> bool:
     """Whether an input is named like a long text."""
     return _DOCUMENT.search(name) is not None
-
-
-def outputs(doc: Document, block: Block) -> Iterator[tuple[Variable, int, int]]:
-    """(variable, start, end) of each input written out in a block; offsets of the block's text."""
-    spans = {block.span(tag.start, tag.end): tag for tag in block.part.tags if tag.kind == "output"}
-    for variable in doc.outputs_in(block):
-        tag = spans.get(variable.tag)
-        if tag:
-            yield variable, tag.start, tag.end
 
 
 def is_enclosed(block: Block, start: int, end: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..diagnostic import Finding
 from ..document import Document
 from ..rule import Rule
-from ._text import is_untrusted, outputs
+from ._text import is_untrusted
 
 _VOLATILE = re.compile(
     r"(?:^|_)(?:now|today|date|datetime|time|timestamp|current_?(?:date|time|datetime)|uuid|session_?id|request_?id|trace_?id|nonce|random|seed)$"
@@ -30,7 +30,7 @@ class VolatilePrefix(Rule):
         for prompt in doc.prompts:
             sizes = [len(block.text) for block in prompt]
             for number, block in enumerate(prompt):
-                for variable, start, end in outputs(doc, block):
+                for variable, start, end in doc.outputs(block):
                     text = block.text[start:end]
                     if not (_VOLATILE.search(variable.name) or _CALL.search(text)):
                         continue
@@ -52,7 +52,7 @@ class VariableBeforeStatic(Rule):
             block = prompt[0]
             if block.role not in ("system", "developer", None) or any(t.kind == "statement" for t in block.part.tags):
                 continue
-            found = list(outputs(doc, block))
+            found = doc.outputs(block)
             if not found:
                 continue
             variable, start, end = found[0]

@@ -175,7 +175,7 @@ class JsonWithoutKeys(Rule):
             return
         for prompt in doc.prompts if "json" in doc.low else ():
             whole = "\n".join(block.text for block in prompt)
-            if holds("json_keys", whole) or re.search(r"[\"'`“]\w[\w -]*[\"'`”]|\{|\[|```|<\w+>|schema", whole):
+            if re.search(r"[\"'`“]\w[\w -]*[\"'`”]|\{|\[|```|<\w+>|schema", whole) or holds("json_keys", whole):
                 continue
             for block in prompt:
                 match = _ASKS_JSON.search(block.prose)

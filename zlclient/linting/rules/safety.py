@@ -122,7 +122,7 @@ class Secret(Rule):
         is_named = any(name in doc.text_low for name in _NAMES)
         for match in _ASSIGNED.finditer(text) if is_named else ():
             before = text[max(0, match.start() - 24) : match.start()]
-            if _is_real(match["value"]) and _NAME_BEFORE.search(before) and not _KEY.match(match["value"]):
+            if _NAME_BEFORE.search(before) and _is_real(match["value"]) and not _KEY.match(match["value"]):
                 yield self.found(match.span("value"), kind="password or key")
 
 
@@ -178,7 +178,7 @@ class ExfiltrationLink(Rule):
                     yield self.in_block(block, *match.span(), name=match["name"])
 
 
-_LONG_NUMBER = re.compile(r"\d{3}[ -]?\d[ -]?\d{2}[ -]?\d{2}[ -]?\d{2}")
+_LONG_NUMBER = re.compile(r"\d\d\d[ -]?\d[ -]?\d\d[ -]?\d\d[ -]?\d\d")
 _ID_CARD = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)")
 _CARD = re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?!\d|\.\d)")
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)

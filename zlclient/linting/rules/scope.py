@@ -11,7 +11,7 @@ from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..lexicon import holds
 from ..rule import Rule
-from ._text import is_document, is_enclosed, is_untrusted, outputs
+from ._text import is_document, is_enclosed, is_untrusted
 
 FAMILY = "safety"
 
@@ -26,7 +26,7 @@ class UntrustedInSystem(Rule):
         for block in doc.blocks:
             if block.role not in ("system", "developer") or block.part.kind == "text":
                 continue
-            for variable, start, end in outputs(doc, block):
+            for variable, start, end in doc.outputs(block):
                 if variable.name in seen or not is_untrusted(doc, variable.name):
                     continue
                 seen.add(variable.name)
@@ -44,7 +44,7 @@ class NoTrustNote(Rule):
         for block in doc.blocks:
             if block.role in ("assistant", "tool") or len(block.prose.strip("\ufffc \t\r\n")) < 40:
                 continue
-            for variable, start, end in outputs(doc, block):
+            for variable, start, end in doc.outputs(block):
                 if not is_untrusted(doc, variable.name) or is_document(variable.name) or is_enclosed(block, start, end):
                     continue
                 line = block.line_at(start)
@@ -77,7 +77,7 @@ class LongDocumentUnanchored(Rule):
             if block.role in ("assistant", "tool"):
                 continue
             instructions = len(block.prose.strip("\ufffc \t\r\n"))
-            for variable, start, end in outputs(doc, block):
+            for variable, start, end in doc.outputs(block):
                 if instructions < 12 or not is_document(variable.name) or is_enclosed(block, start, end):
                     continue
                 line = block.line_at(start)
@@ -115,7 +115,7 @@ class QueryBeforeDocument(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            found = list(outputs(doc, block))
+            found = doc.outputs(block)
             queries = [item for item in found if re.search(r"(?:^|_)(?:question|query|q)$|问题", item[0].name)]
             documents = [item for item in found if is_document(item[0].name)]
             if not queries or not documents:
@@ -152,7 +152,7 @@ class NoUnknownPath(Rule):
         for prompt in doc.prompts:
             whole = "\n".join(block.text for block in prompt)
             for block in prompt if len(whole) <= 6000 else ():
-                documents = [item for item in outputs(doc, block) if is_document(item[0].name)]
+                documents = [item for item in doc.outputs(block) if is_document(item[0].name)]
                 if not documents or holds("unknown_path", whole):
                     continue
                 for sentence in block.sentences:

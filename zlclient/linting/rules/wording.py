@@ -85,9 +85,9 @@ class Shouting(Rule):
     _words = words_of(_SHOUTED)
     _english = re.compile(
         r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
-        r"|ANY|WARNING|REQUIRED)\b(?!\s*[A-Z]{3,})|!{3,}"
+        r"|ANY|WARNING|REQUIRED|!!!+)(?:(?<=!)|\b(?!\s*[A-Z]{3,}))"
     )
-    _chinese = re.compile(r"必须|务必|严禁|绝对不|绝不|千万|！{2,}|一定要|禁止")
+    _chinese = re.compile(r"必须|务必|严禁|绝对不|绝不|千万|！！+|一定要|禁止")
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
@@ -279,6 +279,7 @@ class LanguageConflict(Rule):
         re.IGNORECASE,
     )
     _known = ("english", "chinese", "japanese", "french", "german", "spanish", "中文", "英文", "英语", "日", "法语")
+    _starts = words_of("engl chin japa fren germ span")
     _names: ClassVar[dict[str, str]] = {
         "chinese": "中文",
         "english": "英文",
@@ -288,7 +289,7 @@ class LanguageConflict(Rule):
     }
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        if sum(name in doc.low for name in self._known) < 2:
+        if len(self._starts & words(doc.low)) + sum(name in doc.low for name in self._known[6:]) < 2:
             return
         for prompt in doc.prompts:
             first: tuple[str, str, int] | None = None
