@@ -66,6 +66,18 @@ def test_a_failing_treatment_is_answered_by_the_control_and_counted(client, faul
     assert any(note.rule == "control" for note in reply.adjustments)
 
 
+def test_where_both_arms_fail_the_error_lists_both_and_the_arm_is_counted(client, faulty):
+    faulty.script(default={"status": 500})
+    for verb in (client.chat, client.stream):
+        with pytest.raises(zlclient.ServerError) as caught:
+            verb("hi", experiment="bot", unit="u", arm="auto")
+        models = [attempt.model for attempt in caught.value.attempts]
+        assert models == ["claude-sonnet-5-5"] * 2 + ["claude-sonnet-4-6"] * 2
+    router = client._traffic.router
+    assert router.flush()
+    assert router.counts.dropped == 0
+
+
 def test_a_failing_control_is_an_error(client, faulty):
     faulty.script(default={"status": 500})
     with pytest.raises(zlclient.ServerError):

@@ -41,7 +41,8 @@ class _Drivers(Core):
             control = trial.control_request(error)
             if control is None:
                 raise
-            reply = self._answer(control, trial.control)
+            with trial.falling_back():
+                reply = self._answer(control, trial.control)
         except CheckError as error:
             trial.failed(error)
             raise
@@ -59,7 +60,8 @@ class _Drivers(Core):
             control = trial.control_request(error)
             if control is None:
                 raise
-            reply = await self._aanswer(control, trial.control)
+            with trial.falling_back():
+                reply = await self._aanswer(control, trial.control)
         except CheckError as error:
             trial.failed(error)
             raise
@@ -152,7 +154,8 @@ class _Drivers(Core):
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened, finish = self._open(control, trial.control)
+            with trial.falling_back():
+                opened, finish = self._open(control, trial.control)
 
         def finish_trial(call: Call) -> Reply:
             reply = trial.answered(finish(call))
@@ -171,7 +174,8 @@ class _Drivers(Core):
             control = trial.control_request(error)
             if control is None:
                 raise
-            opened, finish = await self._aopen(control, trial.control)
+            with trial.falling_back():
+                opened, finish = await self._aopen(control, trial.control)
 
         def finish_trial(call: Call) -> Reply:
             reply = trial.answered(finish(call))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -114,6 +116,17 @@ class Trial:
             self._record(self._request_id, None)
             return None
         return replace(self.request, deadline=left)
+
+    @contextmanager
+    def falling_back(self) -> Generator[None]:
+        """While the control answers instead of the arm; where it fails too, its error lists the attempts of both."""
+        try:
+            yield
+        except (SendError, CheckError) as late:
+            self._record(self._request_id, None)
+            if isinstance(late, SendError) and isinstance(self._error, SendError):
+                late.attempts = (*self._error.attempts, *late.attempts)
+            raise
 
     def answered(self, reply: Reply) -> Reply:
         """`reply` with its arm, written down."""
