@@ -164,13 +164,15 @@ HOSTILE_UNITS = [
 
 @pytest.mark.parametrize("unit", HOSTILE_UNITS)
 def test_time_is_linear_on_runs_that_repeat(unit):
-    def seconds(size: int) -> float:
-        text = unit * (size // len(unit))
+    def once(text: str) -> float:
         begin = time.process_time()
         check_fidelity(text, text)
         return time.process_time() - begin
 
-    seconds(1_000)
+    def seconds(size: int) -> float:
+        # The best of three: what else the machine does only ever adds.
+        return min(once(unit * (size // len(unit))) for _ in range(3))
+
     small, large = seconds(4_000), seconds(32_000)
     # Eight times the text: linear is 8, quadratic 64. The floor keeps timer noise out.
     assert large < 24 * max(small, 0.01)
