@@ -18,6 +18,7 @@ from .wordset import words_of
 _SENTENCE_END = re.compile(r"[.!?。！？；\n](?:(?<=[.!?])[\"')\]]*(?=\s)|(?<=[!?。！？；])[。！？；!?]*|(?<=\n))")
 _NOTHING = MASK + " \t\r\n"
 _BLANK = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
+_ITEM = re.compile(r"\n(?P<indent>[ \t]*)(?P<number>\d{1,3})[.)、](?!\d)(?:[ \t]*(?P<text>\S))?")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _SPACED = bytes(code if chr(code) in ascii_lowercase or code >= 0xC0 else 32 for code in range(256))
@@ -34,6 +35,16 @@ class Sentence(NamedTuple):
     text: str
     start: int
     end: int
+
+
+class Item(NamedTuple):
+    """A numbered line: where it begins, its indentation, its digits, and the end of its first character of text."""
+
+    start: int
+    indent: str
+    digits: Span
+    number: int
+    end: int | None
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,12 @@ class Block:
             at = end
         return tuple(found)
 
+    @cached_property
+    def numbered(self) -> tuple[Item, ...]:
+        """The lines of instruction that begin with a number."""
+        # A break before the text gives every line one: a pattern that opens with it is found at once.
+        return tuple(_item(match) for match in _ITEM.finditer("\n" + self.prose))
+
     def sentence_at(self, offset: int) -> Sentence | None:
         """The sentence around an offset of the text."""
         index = bisect_right(self.sentences, offset, key=lambda sentence: sentence.start) - 1
@@ -117,9 +134,7 @@ class Block:
             found.add("zh")
         words = _latin_words(prose)
         if words and len(words) * 6 >= chinese:
-            english = sum(map(_ENGLISH.__contains__, words))
-            other = sum(map(_OTHER.__contains__, words))
-            if english > other or (english == other and all(word.isascii() for word in words)):
+            if _is_english(words):
                 found.add("en")
         elif len(words) >= 3 and chinese and sum(map(_ENGLISH.__contains__, words)) >= 2:
             found.add("en")
@@ -134,6 +149,20 @@ class Block:
         start = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
         return Span(start, len(self.text) if end < 0 else end)
+
+
+def _item(match: re.Match[str]) -> Item:
+    start, end = match.span("number")
+    after = match.end() - 1 if match["text"] else None
+    return Item(match.start(), match["indent"], Span(start - 1, end - 1), int(match["number"]), after)
+
+
+def _is_english(words: list[str]) -> bool:
+    other = sum(map(_OTHER.__contains__, words))
+    if not other and not _ENGLISH.isdisjoint(words):
+        return True
+    english = sum(map(_ENGLISH.__contains__, words))
+    return english > other or (english == other and all(word.isascii() for word in words))
 
 
 def _latin_words(text: str) -> list[str]:

@@ -14,18 +14,17 @@ from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Needs, begins_with_letters, holds_runs, holds_words, run_needs, word_needs
-from .lexicon_gate import first_letters as _first_letters
+from .lexicon_gate import Needs, begins_with_letters, holds_pieces, holds_runs, piece_needs, pieces, run_needs
 
 LANGUAGES = ("en", "zh")
 _UPPER = re.compile(r"\\.|[A-Z]")
 
 
 class Entry(NamedTuple):
-    """One pattern of a list, and what a text must hold for it to match: beginnings of words, runs of characters."""
+    """One pattern of a list, and what a text must hold for it to match: single pieces, and runs of characters."""
 
     pattern: re.Pattern[str]
-    words: Needs
+    pieces: Needs
     runs: Needs
 
 
@@ -38,7 +37,7 @@ class Lexicon:
 
     def find(self, name: str, low: str) -> list[re.Match[str]]:
         """Matches of a list in lower-case text, in order; of two that overlap the first, or the longer one."""
-        found = [match for entry in self._possible(name, low) for match in entry.pattern.finditer(low)]
+        found = [match for entry in _possible(self, name, low) for match in entry.pattern.finditer(low)]
         if self.language == "en":
             found = [match for match in found if not match.start() or not _is_word(low[match.start() - 1])]
         found.sort(key=lambda match: (match.start(), -match.end()))
@@ -50,19 +49,20 @@ class Lexicon:
 
     def may_hold(self, name: str, low: str) -> bool:
         """Whether a list can match in lower-case text; False is certain."""
-        return bool(self._possible(name, low))
-
-    def _possible(self, name: str, low: str) -> list[Entry]:
-        entries = self._lists.get(name, ())
-        if self.language == "en":
-            found = words(low)
-            entries = [entry for entry in entries if holds_words(entry.words, found)]
-        return [entry for entry in entries if holds_runs(entry.runs, low)]
+        return bool(_possible(self, name, low))
 
     @property
     def lists(self) -> Mapping[str, tuple[Entry, ...]]:
         """The lists by name."""
         return self._lists
+
+
+@lru_cache(maxsize=256)
+def _possible(lexicon: Lexicon, name: str, low: str) -> list[Entry]:
+    """The entries of a list that can match: rules ask whether there are any, and then for the matches."""
+    found = _pieces(low, lexicon.language)
+    entries = [entry for entry in lexicon.lists.get(name, ()) if holds_pieces(entry.pieces, found)]
+    return [entry for entry in entries if holds_runs(entry.runs, low)]
 
 
 def parse_lexicon(text: str, language: str, file: str) -> Lexicon:
@@ -95,10 +95,8 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> t
 def _entry(item: str, language: str) -> Entry:
     # Matched against lower-case text: IGNORECASE would try every alternative at every character.
     pattern = _UPPER.sub(_lower, item)
-    if language == "en":
-        compiled = re.compile(rf"{_start(pattern)}(?:{pattern})(?!\w)")
-        return Entry(compiled, word_needs(pattern), run_needs(pattern, language))
-    return Entry(re.compile(pattern), (), run_needs(pattern, language))
+    compiled = re.compile(rf"{_start(pattern)}(?:{pattern})(?!\w)" if language == "en" else pattern)
+    return Entry(compiled, piece_needs(pattern, language), run_needs(pattern, language))
 
 
 def _start(pattern: str) -> str:
@@ -133,8 +131,12 @@ def lexicon(language: str) -> Lexicon:
     return parse_lexicon((folder / name).read_text("utf-8"), language, f"linting/lexicons/{name}")
 
 
-words = lru_cache(maxsize=64)(_first_letters)
-"""The first four letters of every word of a lower-case text."""
+_pieces = lru_cache(maxsize=64)(pieces)
+
+
+def words(low: str) -> frozenset[str]:
+    """The first four letters of every word of a lower-case text."""
+    return _pieces(low, "en")
 
 
 def matches(name: str, text: str, languages: frozenset[str]) -> Iterator[re.Match[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 # Words are told apart by their first four letters, so that an ending that varies does no harm.
@@ -16,6 +17,7 @@ _WORD = re.compile(r"(?<=[^a-z])(?:[a-z]{4}|[a-z]{1,3}(?=[^a-z]))")
 _LETTER = re.compile(r"[a-z]|\\[wWsS]|\^")
 _CODE_POINT = re.compile(r"\\u[0-9a-f]{4}")
 _SPACED = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz" else 32 for code in range(256))
+_first_four = itemgetter(slice(4))
 _OPTIONAL = ("?", "*", "{0")
 
 Keys = frozenset[str]
@@ -34,11 +36,16 @@ class _Piece(NamedTuple):
     gap: bool = False
 
 
+def pieces(low: str, language: str) -> frozenset[str]:
+    """The cheap view of a lower-case text: the first four letters of its words, or its characters."""
+    return first_letters(low) if language == "en" else frozenset(low)
+
+
 def first_letters(low: str) -> frozenset[str]:
-    """What the keys of a spaced language are looked up in."""
+    """The first four letters of every word."""
     # Every character that is no letter becomes a blank, which is several times as fast as a regular expression.
     letters = low.encode("latin-1", "replace").translate(_SPACED).decode("ascii")
-    return frozenset([word[:4] for word in set(letters.split())])
+    return frozenset(map(_first_four, set(letters.split())))
 
 
 def begins_with_letters(pattern: str) -> bool:
@@ -49,12 +56,11 @@ def begins_with_letters(pattern: str) -> bool:
     )
 
 
-def word_needs(pattern: str) -> Needs:
-    """The beginnings of words that every match of an English pattern holds: of each set, one of the keys.
-
-    Empty where nothing is sure.
-    """
-    return _needs(pattern, "en")
+def piece_needs(pattern: str, language: str) -> Needs:
+    """What every match of a pattern holds of `pieces`: of each set, one. Empty where nothing is sure."""
+    if language == "en":
+        return _needs(pattern, language)
+    return tuple(frozenset(key[0] for key in keys) for keys in run_needs(pattern, language))
 
 
 def run_needs(pattern: str, language: str) -> Needs:
@@ -63,7 +69,9 @@ def run_needs(pattern: str, language: str) -> Needs:
     In a spaced language runs only add to what words tell, so those that every text holds are left out.
     """
     shortest = 5 if language == "en" else 1
-    return tuple(keys for keys in _needs(pattern, "zh") if min(map(len, keys)) >= shortest)
+    found = [keys for keys in _needs(pattern, "zh") if min(map(len, keys)) >= shortest]
+    # What dismisses most texts at the least cost is asked for first.
+    return tuple(sorted(found, key=lambda keys: (len(keys), -min(map(len, keys)))))
 
 
 def _needs(pattern: str, language: str) -> Needs:
@@ -71,10 +79,10 @@ def _needs(pattern: str, language: str) -> Needs:
     return found[0] if len(found) == 1 else ()
 
 
-def holds_words(needed: Needs, words: frozenset[str]) -> bool:
-    """Whether a text with these `first_letters` may match."""
+def holds_pieces(needed: Needs, found: frozenset[str]) -> bool:
+    """Whether a text with these `pieces` may match."""
     for keys in needed:  # noqa: SIM110 - called for every list and file: a generator doubles its time
-        if keys.isdisjoint(words):
+        if keys.isdisjoint(found):
             return False
     return True
 

@@ -21,7 +21,6 @@ _STRUCTURE = re.compile(
 )
 # A # that begins its line; a pattern that opens with ^ is tried at every character.
 _HEADING = re.compile(r"(?P<level>#(?<![^\n]#)#{0,5})[ \t]+(?P<title>[^\n#]*\w[^\n]*?)[ \t#]*$", re.MULTILINE)
-_NUMBER = re.compile(r"\d[.)、]")
 
 
 class WallOfText(Rule):
@@ -106,24 +105,25 @@ def _is_branchy(block: Block) -> bool:
 class NumberingGap(Rule):
     code, slug = "ZL204", "numbering-gap"
     message = "This list goes from {before} to {number}"
-    _pattern = re.compile(r"^(?P<indent>[ \t]*)(?P<number>\d{1,3})[.)、](?!\d)[ \t]*\S", re.MULTILINE)
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if _is_branchy(block) or len(_NUMBER.findall(block.prose)) < 2:
+            if _is_branchy(block):
                 continue
             last: dict[int, tuple[int, int]] = {}
-            for match in self._pattern.finditer(block.prose):
-                indent, number = len(match["indent"].expandtabs(4)), int(match["number"])
+            for item in block.numbered:
+                if item.end is None:
+                    continue
+                indent, number = len(item.indent.expandtabs(4)), item.number
                 before, end = last.get(indent, (0, 0))
-                between = block.prose[end : match.start()]
+                between = block.prose[end : item.start]
                 if before and not _ends_list(between, indent):
                     skipped = number > before + 1 and number - before <= 3
                     twice = number == before and before > 1
                     if skipped or twice:
-                        yield self.in_block(block, *match.span("number"), before=before, number=number)
+                        yield self.in_block(block, *item.digits, before=before, number=number)
                 last = {level: value for level, value in last.items() if level < indent}
-                last[indent] = (number, match.end())
+                last[indent] = (number, item.end)
 
 
 def _ends_list(between: str, indent: int) -> bool:
@@ -186,7 +186,9 @@ class LongSentence(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            for sentence in block.sentences:
+            # No sentence runs on over a line's end.
+            has_long_line = max(map(len, block.prose.split("\n"))) >= 200
+            for sentence in block.sentences if has_long_line else ():
                 if sentence.end - sentence.start < 200:
                     continue
                 text = sentence.text.replace(MASK, "")
@@ -203,17 +205,14 @@ class OverScripted(Rule):
     code, slug, severity = "ZL208", "over-scripted", "info"
     message = "{count} numbered steps in a row; state the goal, the limits and what counts as done instead"
     limit = 25
-    _step = re.compile(r"^(?P<indent>[ \t]*)(?P<number>\d{1,3})[.)、](?!\d)", re.MULTILINE)
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if len(_NUMBER.findall(block.prose)) <= self.limit:
-                continue
             best, count, first, previous = 0, 0, 0, ("", 0)
-            for match in self._step.finditer(block.prose):
-                here = (match["indent"], int(match["number"]))
+            for item in block.numbered:
+                here = (item.indent, item.number)
                 count = count + 1 if here == (previous[0], previous[1] + 1) else 1
-                best, first = max((best, first), (count, match.start()))
+                best, first = max((best, first), (count, item.start))
                 previous = here
             if best > self.limit and not holds("success", block.prose):
                 yield self.in_block(block, first, block.line_at(first).end, count=best)

@@ -97,6 +97,7 @@ class DialectMismatch(Rule):
         (re.compile(r"\{\{-?\s*\.[A-Z]\w*\s*-?\}\}"), "Go's text/template"),
         (re.compile(r"<%[=-]?\s*[\w.]+\s*%>"), "ERB"),
     )
+    _field = re.compile(r"(?<![{$\\\w])\$?\{(?P<name>[^\W\d]\w*)\}(?!\})")
 
     def check(self, doc: Document) -> Iterable[Finding]:
         declared = {item.name for item in doc.inputs}
@@ -108,7 +109,7 @@ class DialectMismatch(Rule):
                 if match:
                     span = (template.offsets.to_file(match.start()), template.offsets.end_to_file(match.end()))
                     yield self.found(span, found=match[0], other=other, dialect="Jinja")
-            for match in re.finditer(r"(?<![{$\\\w])\$?\{(?P<name>[^\W\d]\w*)\}(?!\})", template.text):
+            for match in self._field.finditer(template.text) if declared else ():
                 if match["name"] in declared and not _in_tag(template.tags, match.start()):
                     span = (template.offsets.to_file(match.start()), template.offsets.end_to_file(match.end()))
                     other = "a shell variable" if match[0][0] == "$" else "a str.format field"

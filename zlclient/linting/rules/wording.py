@@ -81,7 +81,7 @@ class NegativeOnly(Rule):
 class Shouting(Rule):
     code, slug, fix = "ZL304", "shouting", "unsafe"
     message = "{count} shouted words in {size} characters; current models over-react to them, so say it once, calmly"
-    _capitals = re.compile(r"[A-Z]{3,}")
+    _capitals = re.compile(r"[A-Z][A-Z][A-Z]+")
     _words = words_of(_SHOUTED)
     _english = re.compile(
         r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
@@ -153,10 +153,9 @@ class AbsoluteThenException(Rule):
     code, slug = "ZL306", "absolute-then-exception"
     message = "Line {line} forbids this without exception; say there when it is allowed"
     _ban = re.compile(
-        r"\b(?:never|under no circumstances|do not ever)\s+(?P<verb>use|set|call|include|output|return"
-        r"|mention|ask|add|send|write)\s+"
-        r"(?:the |a |an |any )?(?P<object>[a-z_][\w-]{2,30})",
-        re.IGNORECASE,
+        r"(?:n(?<!\wn)ever|u(?<!\wu)nder no circumstances|d(?<!\wd)o not ever)\s+"
+        r"(?P<verb>use|set|call|include|output|return|mention|ask|add|send|write)\s+"
+        r"(?:the |a |an |any )?(?P<object>[a-z_][\w-]{2,30})"
     )
     _chinese = re.compile(
         r"(?:严禁|绝不能?|禁止|绝对不(?:能|要|可以)?)(?P<verb>使用|调用|输出|返回|设置|提及|添加)(?P<object>[\w\u4e00-\u9fff]{2,8})"
@@ -167,7 +166,7 @@ class AbsoluteThenException(Rule):
         for block in doc.blocks if bans or "zh" in doc.spoken else ():
             patterns = [self._ban] * ("en" in block.languages) + [self._chinese] * ("zh" in block.languages)
             for pattern in patterns:
-                for ban in pattern.finditer(block.prose):
+                for ban in pattern.finditer(lowered(block.prose)):
                     yield from self._exceptions(doc, block, ban)
 
     def _exceptions(self, doc: Document, block: Block, ban: re.Match[str]) -> Iterator[Finding]:
@@ -289,7 +288,8 @@ class LanguageConflict(Rule):
     }
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        if len(self._starts & words(doc.low)) + sum(name in doc.low for name in self._known[6:]) < 2:
+        chinese = 0 if doc.low.isascii() else sum(name in doc.low for name in self._known[6:])
+        if len(self._starts & words(doc.low)) + chinese < 2:
             return
         for prompt in doc.prompts:
             first: tuple[str, str, int] | None = None
@@ -313,6 +313,7 @@ class LanguageConflict(Rule):
 class TwoPersonas(Rule):
     code, slug = "ZL316", "two-personas"
     message = "A second role for the same message; line {line} gives the first"
+    _hints = ("You are ", "扮演", "充当", "担任")
     _pattern = re.compile(
         r"^[ \t#*]*(?:You are (?:an? |the )(?P<en>(?:\w+[ -]){0,5}?(?:assistant|expert|agent|engineer"
         r"|writer|analyst|teacher|developer|translator|editor|judge))\b"
@@ -322,7 +323,7 @@ class TwoPersonas(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if any(tag.kind == "statement" for tag in block.part.tags):
+            if any(tag.kind == "statement" for tag in block.part.tags) or sum(map(block.prose.count, self._hints)) < 2:
                 continue
             found = list(self._pattern.finditer(block.prose))
             for match in found[1:]:
@@ -358,16 +359,16 @@ class HardWordCap(Rule):
     code, slug, severity = "ZL318", "hard-word-cap", "info"
     message = "A cap of {count} words on everything costs an agent quality; cap the part that must be short"
     _pattern = re.compile(
-        r"\b(?:keep|limit)\b[^.\n]{0,60}\b(?:to|under|below|within)\s+(?:at most\s+)?(?P<count>\d{1,2})\s+words\b"
-        r"|(?:每次|所有)(?:回复|回答|输出)[^。\n]{0,10}(?:不超过|少于|控制在)(?P<zh>\d{1,2})个?字",
-        re.IGNORECASE,
+        r"(?:k(?<!\wk)eep|l(?<!\wl)imit)\b[^.\n]{0,60}"
+        r"\b(?:to|under|below|within)\s+(?:at most\s+)?(?P<count>\d{1,2})\s+words\b"
+        r"|(?:每次|所有)(?:回复|回答|输出)[^。\n]{0,10}(?:不超过|少于|控制在)(?P<zh>\d{1,2})个?字"
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
         found = words(doc.low)
         is_likely = ("word" in found and ("keep" in found or "limi" in found)) or "字" in doc.low
         for prompt in doc.prompts if is_likely else ():
-            caps = [(block, match) for block in prompt for match in self._pattern.finditer(block.prose)]
+            caps = [(block, match) for block in prompt for match in self._pattern.finditer(lowered(block.prose))]
             is_agent = caps and ("tools" in doc.data or any(holds("agent", block.text) for block in prompt))
             for block, match in caps if is_agent else ():
                 count = int(match["count"] or match["zh"])
