@@ -48,10 +48,11 @@ def test_the_vocabulary_is_the_same_everywhere():
         ([], 0.0),
         ([(0.9, True, False), (0.2, False, True)], 0.55),
         ([(0.9, True, False), (0.2, False, False)], 0.0),
-        ([(0.3, False, True), (0.2, True, False), (0.1, False, True), (0.05, False, True), (0.9, True, False)], 0.15),
+        ([(0.9, True, False), (0.8, True, False), (0.2, True, False), (0.0, False, True)], 0.0),
+        ([(0.9, True, False), (0.4, True, False), (0.3, False, True), (0.2, False, True), (0.0, False, True)], 0.35),
     ],
 )
-def test_a_threshold_makes_the_most_outcomes_right(seen, threshold):
+def test_a_threshold_makes_exact_match_and_refusal_largest_together(seen, threshold):
     assert _threshold(seen) == pytest.approx(threshold)
 
 

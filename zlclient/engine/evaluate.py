@@ -37,7 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="fewer prompts and documents: within 50 seconds")
     parser.add_argument(
-        "--passages", type=Path, nargs="*", default=[], help="YAML files of written passages to ask about"
+        "--passages",
+        type=Path,
+        nargs="*",
+        default=sorted(WRITTEN.glob("offline*.yaml")),
+        help="YAML files of written passages (default: the repository's, where this is a checkout of it)",
     )
     args = parser.parse_args(argv)
     # One thread, so that CPU seconds and wall time agree; numpy reads these when it is first imported.

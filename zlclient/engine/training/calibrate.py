@@ -20,10 +20,10 @@ from ..runner import Engine, Outcome
 from .data import DOMAINS, make_document
 
 QUANTILE = 0.005
-Seen = tuple[float, bool, bool]  # the marker's probability, whether it is right, whether a refusal would be
+Seen = tuple[float, bool, bool]  # the marker's probability (0: refused), whether it is right, whether refusing is
 
 
-def calibrate(checkpoint: Checkpoint, *, documents: int = 150, seed: int = 0) -> Checkpoint:
+def calibrate(checkpoint: Checkpoint, *, documents: int = 120, seed: int = 0) -> Checkpoint:
     """`checkpoint` with a table of thresholds in its configuration."""
     engine = Engine(checkpoint)
     prompt = Prompt(engine.tokenizer)
@@ -50,8 +50,7 @@ def calibrate(checkpoint: Checkpoint, *, documents: int = 150, seed: int = 0) ->
                 pass
             right = bool(question.answers) and outcome.tokens == gold[:-1]
             points = outcome.snapshots
-            if points and points[0].point == "answer":
-                answers[domain].append((points[0].probability, right, not question.answers))
+            answers[domain].append((points[0].probability if points else 0.0, right, not question.answers))
             if right:
                 for point in points[1:]:
                     if point.point != "answer":
@@ -67,15 +66,20 @@ def calibrate(checkpoint: Checkpoint, *, documents: int = 150, seed: int = 0) ->
 
 
 def _threshold(seen: Sequence[Seen]) -> float:
-    """Between two probabilities, where refusing below gives the most right outcomes; 0 where refusing never helps."""
+    """The threshold with the largest sum of exact match and F1, halfway between two probabilities; 0 adds none."""
     ordered = sorted(seen)
+    answerable = sum(not refusable for *_, refusable in ordered)
+    meant = len(ordered) - answerable
     right = sum(is_right for _, is_right, _ in ordered)
-    best, threshold = right, 0.0
+    both = said = 0
+    best, threshold = -1.0, 0.0
     for at, (probability, is_right, refusable) in enumerate(ordered):
-        right += refusable - is_right
-        if right > best:
-            after = ordered[at + 1][0] if at + 1 < len(ordered) else 1.0
-            best, threshold = right, (probability + after) / 2
+        # Everything before `at` is refused; what was refused anyway always is.
+        value = right / max(1, answerable) + 2 * both / max(1, said + meant)
+        if probability > 0 and value > best:
+            before = ordered[at - 1][0] if at else 0.0
+            best, threshold = value, (before + probability) / 2 if before else 0.0
+        right, both, said = right - is_right, both + refusable, said + 1
     return threshold
 
 
