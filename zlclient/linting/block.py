@@ -91,7 +91,7 @@ class Block:
         prose = self.prose
         found: list[Sentence] = []
         at = 0
-        for end in [*(match.end() for match in _SENTENCE_END.finditer(prose)), len(prose)]:
+        for end in [*[match.end() for match in _SENTENCE_END.finditer(prose)], len(prose)]:
             piece = prose[at:end]
             if piece.strip(_NOTHING):
                 text = piece.lstrip()

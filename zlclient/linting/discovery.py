@@ -60,9 +60,6 @@ class _Ignores:
     """The patterns of every .gitignore from the repository's root down, and `extend-exclude`."""
 
     def __init__(self, root: Path, settings: LintSettings) -> None:
-        from pathspec import GitIgnoreSpec
-
-        self._spec: Any = GitIgnoreSpec
         self._use_git = settings.respect_gitignore
         self._by_folder: dict[Path, Any] = {}
         for folder, pattern in settings.extend_exclude:
@@ -76,8 +73,10 @@ class _Ignores:
                     break
 
     def _add(self, folder: Path, lines: Iterable[str]) -> None:
+        from pathspec import GitIgnoreSpec
+
         known = self._by_folder.get(folder)
-        spec = self._spec.from_lines(lines)
+        spec = GitIgnoreSpec.from_lines(lines)
         self._by_folder[folder] = known + spec if known else spec
 
     def enter(self, folder: Path) -> None:

@@ -32,9 +32,9 @@ class Linter:
 
     def settings_for(self, path: Path) -> LintSettings:
         """The settings that hold for a file or folder."""
-        folder = (path if path.is_dir() else path.parent).resolve()
+        folder = path if path.is_dir() else path.parent
         if folder not in self._settings:
-            self._settings[folder] = load_settings(folder, **self.options)
+            self._settings[folder] = load_settings(folder.resolve(), **self.options)
         return self._settings[folder]
 
     def files(self, paths: Iterable[str | Path]) -> list[Path]:

@@ -225,7 +225,7 @@ class LookalikeLetters(Rule):
     message = "`{word}` mixes Latin letters with look-alikes of another script"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        if not _FOREIGN.search(doc.text):
+        if doc.text.isascii() or not _FOREIGN.search(doc.text):
             return
         for match in _MIXED.finditer(doc.text):
             word = match[0]

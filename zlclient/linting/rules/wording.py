@@ -92,7 +92,6 @@ class Shouting(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             prose = block.prose
-            size = len(prose.replace(MASK, "").strip())
             capitals = [] if prose.islower() else self._capitals.findall(prose)
             hits: list[re.Match[str]] = []
             if "!!!" in prose or sum(map(self._words.__contains__, capitals)) >= 3 - 2 * ("zh" in block.languages):
@@ -100,8 +99,11 @@ class Shouting(Rule):
                 hits = [match for match in found if not _in_heading(block, match.start())]
             if "zh" in block.languages:
                 hits += list(self._chinese.finditer(prose))
+            if len(hits) < 3:
+                continue
+            size = len(prose.replace(MASK, "").strip())
             # Three in a short prompt, or more than four a thousand characters in a long one.
-            if len(hits) * 1000 > size * (6 if len(hits) == 3 else 4) and len(hits) >= 3:
+            if len(hits) * 1000 > size * (6 if len(hits) == 3 else 4):
                 hits.sort(key=lambda match: match.start())
                 yield self.in_block(block, *hits[0].span(), self._calm(doc, block, hits), count=len(hits), size=size)
 
@@ -220,7 +222,8 @@ class DoubledWord(Rule):
         for block in doc.blocks:
             tokens = lowered(block.prose).split()
             doubled = not self._words.isdisjoint(compress(tokens, map(eq, tokens, tokens[1:])))
-            for match in self._pattern.finditer(block.prose) if doubled or self._marks.search(block.prose) else ():
+            doubled = doubled or (not block.prose.isascii() and self._marks.search(block.prose) is not None)
+            for match in self._pattern.finditer(block.prose) if doubled else ():
                 word = match["word"] or match["mark"][0]
                 if match["word"] and (match["word"].isupper() or match["word"] == "A" or "en" not in block.languages):
                     continue
