@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from ..errors import CheckError, ConfigError, InputError, Timeout, ZlclientError
 
@@ -24,6 +25,7 @@ COMMANDS = {
     "explain": ("explain", "show the exact request that would leave, and every adjustment"),
     "config": ("config", "show the effective settings and where each came from"),
     "batch": ("batch", "answer many prompts, resumably"),
+    "engine": ("engine", "show the reference engine's checkpoints, or trace a forward pass"),
     "lint": ("lint", "check prompt templates, and fix what is safe to fix"),
     "render": ("render", "show what a prompt template becomes"),
     "rollout": ("rollout", "see and move a staged rollout"),
@@ -89,17 +91,25 @@ def _code(error: ZlclientError) -> int:
     return TIMEOUT if isinstance(error, Timeout) else PROVIDER
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: the metadata of installed packages is slow to read."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from .. import __version__
+
+        print(f"zlclient {__version__}")
+        parser.exit()
+
+
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     """The parser; only the asked command's module is imported, so that a start stays quick."""
-    from .. import __version__
-
     parser = argparse.ArgumentParser(
         prog="zlclient",
         description="The layer between an application and a chat model.",
         epilog=(__doc__ or "").partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"zlclient {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     asked = next((word for word in arguments if not word.startswith("-")), None)
     for name, (module, summary) in COMMANDS.items():
