@@ -10,9 +10,9 @@ from zlclient.engine.answering import WINDOW, Answer, answer
 from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.domains import domain_marks, domain_of
 from zlclient.engine.prompt import STRIDE, Prompt
-from zlclient.engine.responder import EngineResponder
 from zlclient.engine.runner import Engine
 from zlclient.serving.responders.base import Ask, Text, Thinking, Turn
+from zlclient.serving.responders.engine import EngineResponder
 from zlclient.serving.responders.offline import NOT_STATED
 
 

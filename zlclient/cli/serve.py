@@ -6,7 +6,10 @@ import argparse
 import sys
 from contextlib import suppress
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..serving.responders.base import Responder
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -32,6 +35,11 @@ def add_parser(subparsers: Any) -> None:
         "--today", type=_day, metavar="YYYY-MM-DD", help="refuse models that are retired on this day (default: none)"
     )
     parser.add_argument("--no-key", action="store_true", help="answer requests without an API key")
+    parser.add_argument(
+        "--engine",
+        action="store_true",
+        help="let the reference engine answer the models auto and legacy",
+    )
     parser.add_argument("--strict", action="store_true", help="fail requests and models that nothing is prepared for")
     parser.set_defaults(run=run)
 
@@ -41,7 +49,13 @@ def run(args: argparse.Namespace) -> int:
     from ..serving.app import serve
     from ..serving.build import build_server
 
+    responders: tuple[Responder, ...] = ()
+    if args.engine:
+        from ..serving.responders.engine import EngineResponder
+
+        responders = (EngineResponder("auto"), EngineResponder("legacy"))
     server = build_server(
+        responders=responders,
         scenario=args.scenario,
         replay=args.replay,
         redact=args.redact,

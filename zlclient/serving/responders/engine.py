@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..serving.responders.base import Ask, Event, Responder, Text, Thinking
-from ..serving.responders.offline import NOT_STATED, asked_count
-from ..serving.responders.reading import Reading, read, sentences
-from .answering import Answer, answer
-from .config import Generation
-from .domains import domain_of
-from .runner import Engine
-from .sampler import Sampling
+from ...engine.answering import Answer, answer
+from ...engine.config import Generation
+from ...engine.domains import domain_of
+from ...engine.runner import Engine
+from ...engine.sampler import Sampling
+from .base import Ask, Event, Responder, Text, Thinking
+from .offline import NOT_STATED, asked_count
+from .reading import Reading, read, sentences
 
 THOUGHT = {"zh": "引擎在文中找最能回答问题的句子。", "en": "The engine looks for the sentence that answers."}
 LARGEST = 200_000  # characters of a passage; a longer one is the next responder's, which is quicker
