@@ -143,7 +143,7 @@ class Arm:
         env |= {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": base, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         command = [sys.executable, __file__, "--arm", arm, "--base", base, *(["--async"] if is_async else [])]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
         self.medians: list[float] = []
         self.memory = self.run(100)[1]
@@ -152,7 +152,11 @@ class Arm:
         """`calls` calls: (median seconds, peak MB)."""
         self.process.stdin.write(f"{calls}\n")
         self.process.stdin.flush()
-        seconds, memory = self.process.stdout.readline().split()
+        line = self.process.stdout.readline()
+        if not line:
+            last = self.process.stderr.read().strip().splitlines()[-1:]
+            raise SystemExit(f"{self.name} failed: {''.join(last)}; leave it out with --skip")
+        seconds, memory = line.split()
         return float(seconds), float(memory)
 
 
@@ -169,6 +173,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--skip", nargs="*", default=[], help="names of arms to leave out")
     parser.add_argument("--stores", nargs="*", default=[])
     parser.add_argument("--arm")
     parser.add_argument("--base")
@@ -184,6 +189,7 @@ def main() -> None:
         if args.peers:
             wanted |= {n: (arm, False) for n, (arm, module) in PEERS.items() if importlib.util.find_spec(module)}
         wanted |= {f"experiment= over {url.split(':')[0]}": (f"experiment {url}", False) for url in args.stores}
+        wanted = {name: arm for name, arm in wanted.items() if name not in args.skip}
         arms = [Arm(name, arm, is_async, server.url) for name, (arm, is_async) in wanted.items()]
         slice_size = 20
         for _ in range(args.rounds):

@@ -56,6 +56,19 @@ def openai_events(texts=TEXT, usage=True, model="gpt-6.1-sol"):
     yield None  # [DONE]
 
 
+def whole_message(text="".join(TEXT), model="claude-sonnet-5-5"):
+    usage = {"input_tokens": 12, "output_tokens": 6}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn"}
+    return {**message, "stop_sequence": None, "content": [{"type": "text", "text": text}], "usage": usage}
+
+
+def whole_completion(text="".join(TEXT), model="gpt-6.1-sol"):
+    usage = {"prompt_tokens": 12, "completion_tokens": 6, "total_tokens": 18}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
+    return {**head, "choices": [choice], "usage": usage}
+
+
 def sse(event) -> bytes:
     if event is None:
         return b"data: [DONE]\n\n"
@@ -136,6 +149,8 @@ class FaultyServer:
         body = step.get("body")
         if status >= 400 and body is None:
             body = {"type": "error", "error": {"type": "api_error", "message": f"scripted {status}"}}
+        if body is None and "events" not in step and b'"stream":true' not in raw.replace(b" ", b""):
+            body = whole_message() if "messages" in path else whole_completion()
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers |= {"content-type": step.get("content_type", "application/json"), "content-length": len(data)}
