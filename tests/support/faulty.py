@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 TEXT = ("Hello ", "from ", "loopback.")
+WHOLE = "".join(TEXT)
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ def openai_events(texts=TEXT, usage=True, model="gpt-6.1-sol"):
     yield None  # [DONE]
 
 
-def whole_message(text="".join(TEXT), model="claude-sonnet-5-5"):
+def whole_message(text=WHOLE, model="claude-sonnet-5-5"):
     usage = {"input_tokens": 12, "output_tokens": 6}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn"}
     return {**message, "stop_sequence": None, "content": [{"type": "text", "text": text}], "usage": usage}
 
 
-def whole_completion(text="".join(TEXT), model="gpt-6.1-sol"):
+def whole_completion(text=WHOLE, model="gpt-6.1-sol"):
     usage = {"prompt_tokens": 12, "completion_tokens": 6, "total_tokens": 18}
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
