@@ -178,7 +178,7 @@ def _unit(value: Any) -> str:
     return str(value)
 
 
-_CHECKS: dict[str, values.Check] = {
+OPTION_CHECKS: dict[str, values.Check] = {
     "system": system_blocks,
     "model": values.text,
     "provider": values.text,
@@ -224,10 +224,10 @@ OPTIONS = tuple(f.name for f in fields(Request) if f.name != "messages")
 
 
 def _check(name: str, value: Any) -> Any:
-    check = _CHECKS.get(name)
+    check = OPTION_CHECKS.get(name)
     if check is None:
-        near = difflib.get_close_matches(name, _CHECKS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; accepted are {', '.join(_CHECKS)}"
+        near = difflib.get_close_matches(name, OPTION_CHECKS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; accepted are {', '.join(OPTION_CHECKS)}"
         raise InputError(f"unknown option{hint}", where=name)
     try:
         return check(value)

@@ -28,7 +28,7 @@ from typing import Any, Literal, cast
 from . import values
 from .errors import ConfigError
 from .models import Catalogue, Model
-from .request import POLICIES, PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
+from .request import OPTION_CHECKS, PRESETS
 from .settings_names import check_names
 from .settings_sources import Origin, Source, config_error, environment_source, file_sources
 
@@ -230,28 +230,36 @@ def _open(value: Any) -> Any:
     return values.shown_url(value) if isinstance(value, str) else value
 
 
-_SCALARS: dict[str, values.Check] = {
-    "model": values.text,
-    "provider": values.text,
-    "domain": values.text,
-    "anchors": values.texts,
-    "reinforce": values.flag,
+_OWN_CHECKS: dict[str, values.Check] = {
     "density_threshold": values.number(0, 1),
-    "sanitize": values.one_of(*SANITIZE_MODES),
-    "max_tokens": values.number(1, whole=True),
-    "preset": values.one_of(*PRESETS),
-    "effort": values.text,
-    "timeout": values.number(1e-3, off=values.OFF),
-    "deadline": values.number(1e-3),
-    "retry": values.number(0, 10, whole=True, off=0),
-    "retry_wait": values.number(0),
-    "fallback": values.texts,
-    "on_rate_limit": values.one_of(*RATE_LIMIT_POLICIES),
-    "strict": values.flag,
-    "fidelity": values.one_of(*POLICIES),
-    "format_policy": values.one_of(*POLICIES),
     "log_content": values.flag,
     "store": values.text,
+}
+_SCALARS = {
+    name: _OWN_CHECKS[name] if name in _OWN_CHECKS else OPTION_CHECKS[name]  # a call's option, set for all calls
+    for name in (
+        "model",
+        "provider",
+        "domain",
+        "anchors",
+        "reinforce",
+        "density_threshold",
+        "sanitize",
+        "max_tokens",
+        "preset",
+        "effort",
+        "timeout",
+        "deadline",
+        "retry",
+        "retry_wait",
+        "fallback",
+        "on_rate_limit",
+        "strict",
+        "fidelity",
+        "format_policy",
+        "log_content",
+        "store",
+    )
 }
 _TABLES = ("providers", "routes", "domains", "models", "rollouts")
 _ELSEWHERE = ("lint",)  # sections other rooms read from the same files

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ..client import Client
 from ..errors import InputError
 from ..request import MODES, SEGMENT_ERROR_POLICIES
-from .chat import BANNER, no_key_set
+from .chat import go_offline
 from .options import add_request_options, read_prompt, request_options
 
 if TYPE_CHECKING:
@@ -52,11 +52,7 @@ def run(args: argparse.Namespace) -> int:
     bar = Bar(sys.stderr)
     options |= {"document": document, "progress": bar}
     with Client() as client:
-        if args.offline:
-            print(BANNER.format(why="asked for"), file=sys.stderr)
-        elif no_key_set(client, options):
-            options["provider"] = "local"
-            print(BANNER.format(why="no key is set"), file=sys.stderr)
+        go_offline(client, options, asked=args.offline)
         try:
             with client.stream(question, **options) as answer:
                 bar.clear()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from ..request import PRESETS, RATE_LIMIT_POLICIES, SANITIZE_MODES
-from .chat import BANNER, no_key_set
+from .chat import go_offline
 from .options import request_options
 
 if TYPE_CHECKING:
@@ -75,11 +74,7 @@ def run(args: argparse.Namespace) -> int:
     options = request_options(args)
     with Client() as client:
         settings = client.settings
-        if args.offline:
-            print(BANNER.format(why="asked for"), file=sys.stderr)
-        elif no_key_set(client, options):
-            options["provider"] = "local"
-            print(BANNER.format(why="no key is set"), file=sys.stderr)
+        go_offline(client, options, asked=args.offline)
     plan = Plan(
         source=args.source,
         output=args.output,

@@ -13,7 +13,7 @@ from .options import add_request_options, read_prompt, request_options
 if TYPE_CHECKING:
     import argparse
 
-BANNER = "zlclient: offline engine ({why}); it answers from the text you give it and knows nothing else"
+_BANNER = "zlclient: offline engine ({why}); it answers from the text you give it and knows nothing else"
 
 
 def add_parser(commands: Any) -> None:
@@ -33,11 +33,7 @@ def run(args: argparse.Namespace) -> int:
     prompt = read_prompt(args)
     options = request_options(args)
     with Client() as client:
-        if args.offline:
-            print(BANNER.format(why="asked for"), file=sys.stderr)
-        elif no_key_set(client, options):
-            options["provider"] = "local"
-            print(BANNER.format(why="no key is set"), file=sys.stderr)
+        go_offline(client, options, asked=args.offline)
         if args.json or args.no_stream:
             reply = client.chat(prompt, **options)
             print(reply.to_json(indent=2) if args.json else reply.text)
@@ -57,7 +53,16 @@ def _stream(client: Client, prompt: str, options: dict[str, Any]) -> Reply:
         return answer.reply
 
 
-def no_key_set(client: Client, options: dict[str, Any]) -> bool:
+def go_offline(client: Client, options: dict[str, Any], *, asked: bool) -> None:
+    """Send to the offline engine where no key is set, and say so; `asked`: the options say so already."""
+    if asked:
+        print(_BANNER.format(why="asked for"), file=sys.stderr)
+    elif _no_key_set(client, options):
+        options["provider"] = "local"
+        print(_BANNER.format(why="no key is set"), file=sys.stderr)
+
+
+def _no_key_set(client: Client, options: dict[str, Any]) -> bool:
     """Whether nothing says where to send and no provider's key is there: only then the command line goes offline."""
     settings = client.settings
     if options.get("provider") or options.get("model") not in (None, "auto", "legacy"):

@@ -148,16 +148,16 @@ def _run_keys(run: str, language: str) -> list[Keys]:
 
 def _split(pattern: str) -> Iterator[str]:
     """The branches at the outermost level."""
-    depth, start, index = 0, 0, 0
+    start, index = 0, 0
     while index < len(pattern):
         char = pattern[index]
         if char == "\\":
             index += 1
         elif char == "[":
             index = _class_end(pattern, index) - 1
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-        elif char == "|" and depth == 0:
+        elif char == "(":
+            index = _group_end(pattern, index) - 1
+        elif char == "|":
             yield pattern[start:index]
             start = index + 1
         index += 1

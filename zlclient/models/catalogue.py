@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
@@ -249,8 +249,3 @@ def _bundled() -> Catalogue:
         for name in BUNDLED
     )
     return Catalogue({provider.id: provider for provider in parsed})
-
-
-def model_field_names() -> tuple[str, ...]:
-    """The names a user may set for a model of their own in configuration."""
-    return tuple(f.name for f in fields(Model) if f.name in _TYPES)

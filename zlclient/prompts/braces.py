@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from . import jinja
 from .offsets import OffsetMap
-from .parts import Dialect, Problem, Span, Tag, TemplateText, Variable
+from .parts import Dialect, Problem, Span, Tag, TemplateText, Variable, span_in_file
 
 _MUSTACHE = re.compile(
     r"(?P<escaped>\\\{\{)|(?P<long>\{\{~?!--)|\{\{\{(?P<triple>[^{}]*)\}\}\}"
@@ -74,10 +74,6 @@ def has_single_field(text: str) -> bool:
     return _SINGLE.search(text) is not None
 
 
-def _in_file(offsets: OffsetMap, start: int, end: int) -> Span:
-    return Span(offsets.to_file(start), max(offsets.to_file(start), offsets.end_to_file(end)))
-
-
 def _read_format(text: str, offsets: OffsetMap) -> tuple[list[Tag], list[Variable]]:
     tags: list[Tag] = []
     variables: list[Variable] = []
@@ -87,7 +83,7 @@ def _read_format(text: str, offsets: OffsetMap) -> tuple[list[Tag], list[Variabl
             continue
         tags.append(Tag("output", *match.span(), Span(match.start() + 1, match.end() - 1)))
         variables.append(
-            Variable(name, *_in_file(offsets, *match.span("name")), _in_file(offsets, *match.span()), True)
+            Variable(name, *span_in_file(offsets, *match.span("name")), span_in_file(offsets, *match.span()), True)
         )
     return tags, variables
 
@@ -150,14 +146,14 @@ def _read_mustache(text: str, offsets: OffsetMap, dialect: Dialect) -> tuple[lis
             found_names = _paths(text, tag, sigil, any(block[0] in _SCOPED for block in open_blocks))
         for name, start, end in found_names:
             if name not in bound:
-                span = _in_file(offsets, tag.start, tag.end)
-                variables.append(Variable(name, *_in_file(offsets, start, end), span, tag.kind == "output"))
+                span = span_in_file(offsets, tag.start, tag.end)
+                variables.append(Variable(name, *span_in_file(offsets, start, end), span, tag.kind == "output"))
         if sigil in ("#", "^") and head:
             open_blocks.append((head, tag, _block_names(text, tag)))
     for head, tag, _ in open_blocks:
         message = f"the block {{{{#{head}}}}} is never closed"
         problems.append(Problem("template-block-unclosed", message, tag.start, tag.end))
-    in_file = [Problem(p.code, p.message, *_in_file(offsets, p.start, p.end)) for p in problems]
+    in_file = [Problem(p.code, p.message, *span_in_file(offsets, p.start, p.end)) for p in problems]
     return [tag for tag, _ in found], variables, in_file
 
 

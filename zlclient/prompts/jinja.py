@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .jinja_scope import GLOBALS, undeclared_names
-from .parts import Problem, Span, Tag, Variable
+from .parts import Problem, Span, Tag, Variable, span_in_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment, nodes
@@ -109,7 +109,7 @@ def _inner(text: str, start: int, end: int) -> Span:
 def read(text: str, offsets: OffsetMap) -> tuple[list[Tag], list[Variable], list[Problem]]:
     """Tags (offsets of `text`), variables and problems (offsets of the file) of one template."""
     tags, problems = scan(text)
-    problems = [Problem(p.code, p.message, *_in_file(offsets, p.start, p.end)) for p in problems]
+    problems = [Problem(p.code, p.message, *span_in_file(offsets, p.start, p.end)) for p in problems]
     if not tags and not problems:
         return [], [], []
     names = None if problems else _plain_names(text, tags)
@@ -120,7 +120,7 @@ def read(text: str, offsets: OffsetMap) -> tuple[list[Tag], list[Variable], list
         elif not problems:
             message, line = tree
             at = _line_start(text, line)
-            problems = [Problem("template-syntax", message, *_in_file(offsets, at, _line_end(text, at)))]
+            problems = [Problem("template-syntax", message, *span_in_file(offsets, at, _line_end(text, at)))]
     return tags, list(_uses(text, tags, names, offsets)), problems
 
 
@@ -145,12 +145,8 @@ def _uses(text: str, tags: list[Tag], names: set[str] | None, offsets: OffsetMap
         for name, start, end in input_names(text, tag):
             if name in bound or (names is not None and name not in names):
                 continue
-            tag_span = _in_file(offsets, tag.start, tag.end)
-            yield Variable(name, *_in_file(offsets, start, end), tag_span, tag.kind == "output")
-
-
-def _in_file(offsets: OffsetMap, start: int, end: int) -> Span:
-    return Span(offsets.to_file(start), max(offsets.to_file(start), offsets.end_to_file(end)))
+            tag_span = span_in_file(offsets, tag.start, tag.end)
+            yield Variable(name, *span_in_file(offsets, start, end), tag_span, tag.kind == "output")
 
 
 def input_names(text: str, tag: Tag) -> Iterator[tuple[str, int, int]]:

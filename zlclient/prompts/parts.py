@@ -16,6 +16,16 @@ Dialect = Literal["jinja2", "mustache", "handlebars", "f-string", "format", "non
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 TagKind = Literal["output", "statement", "comment", "raw"]
 KeyPath = tuple[str | int, ...]
+# What prompts in code and YAML call their roles, LangChain's names included.
+ROLE_NAMES: dict[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "tool": "tool",
+}
 
 
 class Span(NamedTuple):
@@ -32,6 +42,11 @@ class Problem(NamedTuple):
     message: str
     start: int
     end: int
+
+
+def span_in_file(offsets: OffsetMap, start: int, end: int) -> Span:
+    """The file's span of `value[start:end]`; one that ends inside an escape is empty rather than turned around."""
+    return Span(offsets.to_file(start), max(offsets.to_file(start), offsets.end_to_file(end)))
 
 
 class Tag(NamedTuple):
@@ -108,7 +123,7 @@ class Part:
 
     def span(self, start: int, end: int) -> Span:
         """The file's span of `text[start:end]`."""
-        return Span(self.offsets.to_file(start), max(self.offsets.to_file(start), self.offsets.end_to_file(end)))
+        return span_in_file(self.offsets, start, end)
 
     @property
     def is_contiguous(self) -> bool:

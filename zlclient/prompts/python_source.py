@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .braces import has_single_field, read_template, sniff
 from .offsets import LineIndex, OffsetMap
-from .parts import Part, Problem, PromptSource, Role, Span, Tag, TemplateText, Variable
+from .parts import ROLE_NAMES, Part, Problem, PromptSource, Role, Span, Tag, TemplateText, Variable
 from .python_strings import Literal, read_literals
 from .source import cut
 
@@ -32,15 +32,6 @@ _MESSAGE_CALLS: dict[str, Role] = {
     "HumanMessage": "user",
     "AIMessage": "assistant",
     "SystemMessagePromptTemplate": "system",
-}
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "tool": "tool",
 }
 _WRAPPERS = frozenset(["dedent", "cleandoc", "PromptTemplate", "Template", "str", "from_template"])
 _SHORT = 20
@@ -159,8 +150,8 @@ def _called(node: ast.Call) -> Iterator[Named]:
     )
     keywords = {word.arg: word.value for word in node.keywords if word.arg}
     role = keywords.get("role")
-    if isinstance(role, ast.Constant) and role.value in _ROLES and "content" in keywords:
-        yield keywords["content"], _ROLES[role.value], f"{name}(content)"
+    if isinstance(role, ast.Constant) and role.value in ROLE_NAMES and "content" in keywords:
+        yield keywords["content"], ROLE_NAMES[role.value], f"{name}(content)"
     for word, value in keywords.items():
         if word in _KEYWORDS:
             yield value, _KEYWORDS[word], f"{name}({word})"
@@ -172,7 +163,7 @@ def _called(node: ast.Call) -> Iterator[Named]:
     elif name in ("from_messages", "ChatPromptTemplate") and node.args and isinstance(node.args[0], ast.List):
         for item in node.args[0].elts:
             if isinstance(item, ast.Tuple) and len(item.elts) == 2 and isinstance(item.elts[0], ast.Constant):
-                yield item.elts[1], _ROLES.get(str(item.elts[0].value)), name
+                yield item.elts[1], ROLE_NAMES.get(str(item.elts[0].value)), name
 
 
 def _message(node: ast.Dict) -> Iterator[Named]:
@@ -182,7 +173,7 @@ def _message(node: ast.Dict) -> Iterator[Named]:
         if isinstance(key, ast.Constant) and isinstance(key.value, str)
     }
     role = fields.get("role")
-    if not isinstance(role, ast.Constant) or role.value not in _ROLES or "content" not in fields:
+    if not isinstance(role, ast.Constant) or role.value not in ROLE_NAMES or "content" not in fields:
         return
     content = fields["content"]
     blocks = content.elts if isinstance(content, ast.List) else [content]
@@ -190,9 +181,9 @@ def _message(node: ast.Dict) -> Iterator[Named]:
         if isinstance(block, ast.Dict):
             for key, value in zip(block.keys, block.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "text":
-                    yield value, _ROLES[role.value], "content"
+                    yield value, ROLE_NAMES[role.value], "content"
         else:
-            yield block, _ROLES[role.value], "content"
+            yield block, ROLE_NAMES[role.value], "content"
 
 
 def _strings(node: ast.expr, index: _Positions) -> Iterator[Literal]:

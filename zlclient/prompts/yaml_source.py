@@ -7,21 +7,12 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from .braces import read_template
-from .parts import Dialect, Format, KeyPath, Part, Problem, PromptSource, Role, TemplateText
+from .parts import ROLE_NAMES, Dialect, Format, KeyPath, Part, Problem, PromptSource, Role, TemplateText
 from .source import cut
 from .yaml_nodes import YamlDocument, read_yaml
 from .yaml_scalars import scalar_offsets
 
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "tool": "tool",
-}
+_ROLES: dict[str, Role] = {**ROLE_NAMES, "model": "assistant"}
 _PROMPT_KEY = re.compile(r"prompt|template|instruction|system|persona|rubric|backstory|^(goal|content|user)$", re.I)
 _FILE_PROMPT = re.compile(r"\A(?:file://|exec:|https?://)|\A[\w./*-]+\.\w{1,6}(?::\w+)?\Z")
 _RUBRICS = frozenset(["llm-rubric", "model-graded-closedqa", "factuality", "g-eval", "answer-relevance"])

@@ -145,15 +145,14 @@ class TwoRateEvidence(Evidence):
         return TwoRateTest(factor, 1 - factor - offset, side).log_e(pairs - treatment, pairs - control, pairs)
 
 
-class QuantileEvidence(Evidence):
-    """A quantile against the control's, by the two arms' confidence sequences."""
+class IntervalEvidence(Evidence):
+    """Evidence judged by its confidence sequence alone: on which side of the bound all of it lies."""
 
-    def __init__(self, gate: Gate, treatment: Sequence[float], control: Sequence[float]) -> None:
-        self._gate = gate
-        self.n, self.bound = min(len(treatment), len(control)), gate.offset
-        self._treatment, self._control = sorted(treatment), sorted(control)
-        q = gate.metric.q
-        self.estimate = quantile(self._treatment, q) - gate.factor * quantile(self._control, q)
+    _gate: Gate
+
+    @abstractmethod
+    def interval(self, alpha: float, scale: float = 1.0) -> tuple[float, float]:
+        """See `Evidence`; `scale` as in `shown`."""
 
     def shown(self, alpha: float, scale: float = 1.0) -> bool:
         """See `Evidence`."""
@@ -165,6 +164,17 @@ class QuantileEvidence(Evidence):
         low, high = self.interval(alpha)
         return low > self.bound if self._gate.direction == "<" else high < self.bound
 
+
+class QuantileEvidence(IntervalEvidence):
+    """A quantile against the control's, by the two arms' confidence sequences."""
+
+    def __init__(self, gate: Gate, treatment: Sequence[float], control: Sequence[float]) -> None:
+        self._gate = gate
+        self.n, self.bound = min(len(treatment), len(control)), gate.offset
+        self._treatment, self._control = sorted(treatment), sorted(control)
+        q = gate.metric.q
+        self.estimate = quantile(self._treatment, q) - gate.factor * quantile(self._control, q)
+
     def interval(self, alpha: float, scale: float = 1.0) -> tuple[float, float]:
         """See `Evidence`."""
         q, factor = self._gate.metric.q, self._gate.factor
@@ -173,7 +183,7 @@ class QuantileEvidence(Evidence):
         return low_t - factor * high_c, high_t - factor * low_c
 
 
-class MeanEvidence(Evidence):
+class MeanEvidence(IntervalEvidence):
     """A mean, by an asymptotic confidence sequence; the control is empty for a fixed bound."""
 
     def __init__(self, gate: Gate, treatment: Sequence[float], control: Sequence[float]) -> None:
@@ -184,16 +194,6 @@ class MeanEvidence(Evidence):
         mean_c, variance_c = _moments(control) if gate.relative else (0.0, 0.0)
         self.estimate = mean_t - factor * mean_c
         self._deviation = sqrt(variance_t + factor**2 * variance_c)
-
-    def shown(self, alpha: float, scale: float = 1.0) -> bool:
-        """See `Evidence`."""
-        low, high = self.interval(alpha, scale)
-        return high <= self.bound if self._gate.direction == "<" else low >= self.bound
-
-    def refuted(self, alpha: float) -> bool:
-        """See `Evidence`."""
-        low, high = self.interval(alpha)
-        return low > self.bound if self._gate.direction == "<" else high < self.bound
 
     def interval(self, alpha: float, scale: float = 1.0) -> tuple[float, float]:
         """See `Evidence`."""

@@ -150,14 +150,10 @@ class Router:
                 breaker.record(error_type is None)
         if not decision.in_experiment:
             return
-        exposure = Exposure(
-            reply_id=reply_id,
-            experiment=decision.experiment,
-            arm=decision.assigned,
-            stage=decision.stage,
-            epoch=decision.epoch,
-            unit=decision.unit,
-            at=self._clock(),
+        exposure = Exposure.of(
+            decision,
+            reply_id,
+            self._clock(),
             error_type=None if skipped else error_type,
             skipped=skipped,
             answered_by=decision.arm if skipped else answered_by,

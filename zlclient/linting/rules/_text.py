@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from zlclient.prompts.parts import Dialect
+
 from ..block import Block, Sentence
 from ..diagnostic import Edit, Fix
 from ..document import Document
@@ -54,6 +56,19 @@ def delete_sentence(doc: Document, block: Block, sentence: Sentence, title: str)
     elif before.endswith(" ") and not after.strip():
         start -= 1
     return fix_in(doc, block, start, end, "", title, "unsafe")
+
+
+def in_tags(
+    doc: Document, pattern: re.Pattern[str], dialects: tuple[Dialect, ...]
+) -> Iterator[tuple[Block, re.Match[str]]]:
+    """Where `pattern` stands in a tag that a template of one of `dialects` evaluates, with the block."""
+    for block in doc.blocks:
+        if block.part.template.dialect not in dialects:
+            continue
+        for tag in block.part.tags:
+            if tag.kind in ("output", "statement"):
+                for match in pattern.finditer(block.text, tag.start, tag.end):
+                    yield block, match
 
 
 def phrase_hits(

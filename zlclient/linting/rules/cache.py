@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..diagnostic import Finding
 from ..document import Document
 from ..rule import Rule
-from ._text import is_untrusted
+from ._text import in_tags, is_untrusted
 
 _VOLATILE = re.compile(
     r"(?:^|_)(?:now|today|date|datetime|time|timestamp|current_?(?:date|time|datetime)|uuid|session_?id|request_?id|trace_?id|nonce|random|seed)$"
@@ -72,10 +72,5 @@ class VolatileCall(Rule):
     )
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
-            if block.part.template.dialect not in ("jinja2", "f-string"):
-                continue
-            for tag in block.part.tags:
-                if tag.kind in ("output", "statement"):
-                    for match in self._pattern.finditer(block.text, tag.start, tag.end):
-                        yield self.in_block(block, *match.span(), call=match[0][:60])
+        for block, match in in_tags(doc, self._pattern, ("jinja2", "f-string")):
+            yield self.in_block(block, *match.span(), call=match[0][:60])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..rule import Rule
-from ._text import phrase_hits
+from ._text import in_tags, phrase_hits
 
 _BIDI = frozenset(("override", "embedding", "direction-mark"))
 _TAGS = frozenset(("tag", "plane-14"))
@@ -144,14 +144,8 @@ class UnsafeAttribute(Rule):
     _pattern = re.compile(r"(?:\.|\[\s*[\"']|\|\s*attr\(\s*[\"'])(?P<name>__\w{1,40}__|mro|func_globals|gi_frame)\b")
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
-            if block.part.template.dialect not in ("jinja2", "format", "f-string"):
-                continue
-            for tag in block.part.tags:
-                if tag.kind not in ("output", "statement"):
-                    continue
-                for match in self._pattern.finditer(block.text, tag.start, tag.end):
-                    yield self.in_block(block, *match.span("name"), name=match["name"])
+        for block, match in in_tags(doc, self._pattern, ("jinja2", "format", "f-string")):
+            yield self.in_block(block, *match.span("name"), name=match["name"])
 
 
 class OverridePhrase(Rule):

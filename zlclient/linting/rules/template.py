@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..rule import Rule
+from ._text import in_tags
 
 _HANDLEBARS = re.compile(r"\{\{[#/](?:if|each|unless|with)\b")
 
@@ -271,10 +272,5 @@ class RandomInTemplate(Rule):
     _pattern = re.compile(r"\|\s*(?P<name>random|shuffle)\b|\b(?P<call>random\.\w+|uuid4|randint|lipsum)\s*\(")
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks:
-            if block.part.template.dialect not in ("jinja2", "f-string"):
-                continue
-            for tag in block.part.tags:
-                if tag.kind in ("output", "statement"):
-                    for match in self._pattern.finditer(block.text, tag.start, tag.end):
-                        yield self.in_block(block, *match.span(), name=match["name"] or match["call"])
+        for block, match in in_tags(doc, self._pattern, ("jinja2", "f-string")):
+            yield self.in_block(block, *match.span(), name=match["name"] or match["call"])
