@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from ..errors import ConfigError, ZlclientError
+from ..sqlite_wal import connect_wal
 from .outcomes import Outcome, json_text
 
 Parameters = Mapping[str, Any]
@@ -165,12 +166,8 @@ class _Sqlite:
         self._path, self._lock = path, Lock()
         with self._failing():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode = WAL")
             # An answer that was paid for must outlive a power cut, too.
-            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection = connect_wal(path, synchronous="FULL", busy_seconds=_BUSY_SECONDS)
         with self.transaction() as rows:
             for statement in _TABLES:
                 rows(statement, {})

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any
 from weakref import ref
 
+from ...sqlite_wal import connect_wal
 from . import StoreUnavailable
 from .relational import Dialect, Parameters, RelationalStore, Transaction
 
@@ -63,11 +64,9 @@ class SqliteStore(RelationalStore):
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        # In WAL mode NORMAL cannot corrupt; a power cut may lose the last moments of evidence, which is fine.
+        connection = connect_wal(self.path, synchronous="NORMAL", busy_seconds=_BUSY_SECONDS)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            # In WAL mode NORMAL cannot corrupt; a power cut may lose the last moments of evidence, which is fine.
-            connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
             self.create(_Transaction(connection))
             connection.commit()
