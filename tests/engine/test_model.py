@@ -4,9 +4,13 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from zlclient.engine.cache import PrefixCache, read_prompt
+from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.model import CHUNK, LONGEST, Model
+from zlclient.engine.state import State
 
 CLOSE = 1e-4
 
@@ -155,3 +159,71 @@ def test_pytorch_computes_the_same(make_checkpoint, generation):
         if network.check is not None:
             logits = rounds[step.further][0][0]
         assert np.abs(logits.numpy() - step.logits).max() < CLOSE
+
+
+def read_states(model: Model, count: int, seed: int = 0) -> list[State]:
+    """States of `count` sequences of different lengths and domains, each read from its own tokens."""
+    rng = random.Random(seed)
+    states: list[State] = []
+    for at in range(count):
+        states.append(model.start("law" if at % 2 else ""))
+        model.forward(tokens_of(model, rng.randrange(1, 150), seed * 1000 + at), states[-1])
+    return states
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_decoding_in_any_company_gives_the_bits_of_decoding_alone(make_checkpoint, generation, seed, sizes):
+    model = Model(make_checkpoint(generation))
+    together, alone = (read_states(model, sum(sizes), seed) for _ in range(2))
+    rng = random.Random(seed)
+    for _ in range(3):
+        tokens = tokens_of(model, len(together), rng.randrange(10**6))
+        order = rng.sample(range(len(together)), len(together))
+        at = 0
+        for size in sizes:
+            group, at = order[at : at + size], at + size
+            steps = model.decode([tokens[row] for row in group], [together[row] for row in group])
+            for row, step in zip(group, steps, strict=True):
+                (single,) = model.decode([tokens[row]], [alone[row]])
+                assert np.array_equal(step.logits, single.logits)
+                assert (step.verdict, step.further) == (single.verdict, single.further)
+    for one, other in zip(together, alone, strict=True):
+        assert np.array_equal(one.tails, other.tails)
+        assert (one.length, one.gated) == (other.length, other.gated)
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 6))
+def test_decoding_equals_the_plain_forward_pass(make_checkpoint, generation, seed, count):
+    model = Model(make_checkpoint(generation))
+    decoded, plain = (read_states(model, count, seed) for _ in range(2))
+    for turn in range(3):
+        tokens = tokens_of(model, count, seed + turn)
+        for token, state, step in zip(tokens, plain, model.decode(tokens, decoded), strict=True):
+            expected = model.forward([token], state)
+            assert np.abs(step.logits - expected.logits).max() < CLOSE
+            assert step.verdict == pytest.approx(expected.verdict, abs=CLOSE)
+            assert step.further == expected.further or abs(0.5 - (step.verdict or 0)) < CLOSE
+    assert [state.gated for state in decoded] == [state.gated for state in plain]
+
+
+def test_a_blas_that_mixes_rows_gets_one_product_a_row(checkpoint: Checkpoint, monkeypatch):
+    model = Model(checkpoint)
+    states = [read_states(model, 5, 3) for _ in range(2)]
+    fast = model.decode([1, 2, 3, 4, 5], states[0])
+    monkeypatch.setattr("zlclient.engine.decoding._keeps_rows_apart", lambda weight: False)
+    slow = Model(checkpoint).decode([1, 2, 3, 4, 5], states[1])
+    assert all(np.abs(one.logits - other.logits).max() < CLOSE for one, other in zip(fast, slow, strict=True))
+
+
+@pytest.mark.parametrize("tokens", [[1], [1, 2, 3]])
+def test_decoding_takes_one_token_a_state(model: Model, tokens):
+    with pytest.raises(ValueError, match="one token for each state"):
+        model.decode(tokens, read_states(model, 2))
+
+
+def test_decoding_nothing_gives_nothing(model: Model):
+    assert model.decode([], []) == []

@@ -8,7 +8,7 @@ rating. Where it is poor, the hidden state is moved towards the candidates and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -19,7 +19,9 @@ POOR = 0.5  # a verdict under it asks for another round
 
 
 class FidelityCheck:
-    """The loop with its weights; pure, so one instance serves all sequences."""
+    """The loop with its weights; pure, so one instance serves all sequences.
+
+    Whatever multiplies a row by a matrix does so row by row: no row's result depends on the other rows."""
 
     def __init__(self, config: ModelConfig, tensors: Mapping[str, Array], embedding: Array) -> None:
         self.rounds, self._count = config.check_rounds, config.check_candidates
@@ -30,28 +32,30 @@ class FidelityCheck:
         self._rating, self._rating_bias = tensors["check.rating.weight"].T, tensors["check.rating.bias"]
         self._weight = tensors["check.weight"]
 
-    def __call__(self, y: Array, logits: Array, before: Array, read: Array, *, again: bool) -> tuple[Array, Array, int]:
+    def __call__(
+        self, y: Array, logits: Array, before: Array, read: Array, head: Callable[[Array], Array] | None
+    ) -> tuple[Array, Array, Array]:
         """Check N tokens.
 
         Args:
             y: (N, d) final hidden states; logits: (N, V) theirs, changed in place.
             before: (N, d) the hidden states one token earlier; read: (N, d) mean embeddings of what was read.
-            again: whether poor verdicts get further rounds.
+            head: gives poor verdicts further rounds: logits (n, V) of hidden states (n, d); None for no further ones.
 
         Returns:
-            The rescored logits (N, V), the verdicts (N,) from 0 to 1, and how many rows took a further round.
+            The rescored logits (N, V), the verdicts (N,) from 0 to 1, and each row's further rounds (N,).
         """
-        anchor, jump = read @ self._candidate, before @ self._state
+        anchor, jump = _each(read, self._candidate), _each(before, self._state)
         verdict, share, seen = self._round(y, logits, anchor, jump)
-        further = 0
-        for _ in range(self.rounds if again else 0):
+        further = np.zeros(len(y), np.int64)
+        for _ in range(self.rounds if head else 0):
             poor = np.flatnonzero(verdict < POOR)
-            if not poor.size:
+            if not poor.size or head is None:
                 break
-            further += poor.size
+            further[poor] += 1
             y = y.copy()
-            y[poor] += np.einsum("nk,nkr->nr", share[poor], seen[poor]) @ self._back
-            renewed = y[poor] @ self._embedding.T
+            y[poor] += (share[poor][:, None] @ seen[poor] @ self._back)[:, 0]
+            renewed = head(y[poor])
             verdict[poor], share[poor], seen[poor] = self._round(y[poor], renewed, anchor[poor], jump[poor])
             logits[poor] = renewed
         return logits, verdict, further
@@ -65,7 +69,7 @@ class FidelityCheck:
         seen = self._embedding[candidates] @ self._candidate
         features = np.concatenate(
             [
-                seen * (y @ self._state)[:, None],
+                seen * _each(y, self._state)[:, None],
                 seen * anchor[:, None],
                 seen * jump[:, None],
                 (best - total)[..., None],
@@ -94,3 +98,8 @@ class FidelityCheck:
         for at in range(self._count):
             logits[rows, found[:, at]] = kept[:, at]
         return found
+
+
+def _each(rows: Array, matrix: Array) -> Array:
+    """rows (N, d) @ matrix (d, r), one product a row."""
+    return (rows[:, None] @ matrix)[:, 0]

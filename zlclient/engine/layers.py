@@ -5,6 +5,8 @@ Shapes: T tokens of a chunk, n keys seen so far (the chunk's own included), H he
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .config import bucket_of
@@ -36,10 +38,14 @@ def convolve(h: Array, tail: Array, taps: Array) -> Array:
 
 def feed_forward(h: Array, gate_up: Array, down: Array) -> Array:
     """SwiGLU. gate_up (d, 2·hidden), down (hidden, d)."""
-    both = h @ gate_up
+    return gated(h @ gate_up) @ down
+
+
+def gated(both: Array) -> Array:
+    """SiLU of the first half of the columns times the second half."""
     hidden = both.shape[-1] // 2
-    gate, up = both[:, :hidden], both[:, hidden:]
-    return (gate / (1 + np.exp(-gate)) * up) @ down
+    gate, up = both[..., :hidden], both[..., hidden:]
+    return gate / (1 + np.exp(-gate)) * up
 
 
 def attend(
@@ -103,3 +109,15 @@ class PositionBias:
         table = np.array([bucket_of(distance, buckets) for distance in range(span)], np.int32)
         distance = np.arange(self._chunk)[:, None] + (span - self._chunk) - np.arange(span)[None]
         return np.ascontiguousarray(self._weight[:, table[np.maximum(distance, 0)]])
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One block's weights, ready to multiply with."""
+
+    conv: Array  # (3, taps, d), the norm's weights folded in
+    qkv: Array  # (3, d, d), queries scaled
+    out: Array  # (d, d)
+    gate_up: Array  # (d, 2·hidden), the norm's weights folded in
+    down: Array  # (hidden, d)
+    bias: PositionBias | None

@@ -2,47 +2,30 @@
 
     model = Model(load_shipped("auto"))
     state = model.start(domain="finance")
-    logits = model.forward(tokens, state)      # reads `tokens` into `state`, chunk by chunk
+    step = model.forward(tokens, state)        # reads `tokens` into `state`, chunk by chunk
+    steps = model.decode([7, 9], [state, another])   # one token for each of several sequences
 
 A chunk goes through all layers before the next one starts, so memory beyond the stored keys and values is bounded by
-`CHUNK` rows however long the prompt is. Every sequence is computed alone: what else runs never changes a bit of it.
+`CHUNK` rows however long the prompt is. What else runs never changes a bit of a sequence: `forward` computes it alone,
+and `decode` gives it the same bits in any company.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from .check import FidelityCheck
 from .checkpoint import Checkpoint
-from .layers import HIDDEN, PositionBias, attend, convolve, feed_forward, rms_norm
+from .decoding import Decoder, blocked
+from .layers import HIDDEN, Layer, PositionBias, attend, convolve, feed_forward, rms_norm
 from .safetensors import Array
-from .state import State
+from .state import State, Step
 
 CHUNK = 64
 LONGEST = 196_608  # positions of one sequence; the stored keys and values of one that long take 604 MB
 Trace = Callable[[str, tuple[int, ...]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    conv: Array  # (3, taps, d), the norm's weights folded in
-    qkv: Array  # (3, d, d), queries scaled
-    out: Array  # (d, d)
-    gate_up: Array  # (d, 2·hidden), the norm's weights folded in
-    down: Array  # (hidden, d)
-    bias: PositionBias | None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one forward pass found: `logits` (V,) of the next token, legacy's `verdict` on it and its further rounds."""
-
-    logits: Array
-    verdict: float | None = None
-    further: int = 0
 
 
 class Model:
@@ -55,15 +38,15 @@ class Model:
         self.sha256, self.check_prompt = checkpoint.sha256, check_prompt
         tensors, config = checkpoint.tensors, checkpoint.config
         self.embedding = tensors["embedding.weight"]
-        self._head = _transposed(self.embedding * tensors["norm.weight"])
+        self._head = blocked(self.embedding)
         self._norm = tensors["norm.weight"]
         scale = np.array([config.head**-0.5, 1, 1], np.float32)[:, None, None]
-        self._layers: list[_Layer] = []
+        self._layers: list[Layer] = []
         for index in range(config.layers):
             name = f"layers.{index}."
             position = tensors.get(f"{name}pos_encoder.weight")
             self._layers.append(
-                _Layer(
+                Layer(
                     conv=tensors[f"{name}conv"] * tensors[f"{name}norm.weight"],
                     qkv=_transposed(tensors[f"{name}qkv.weight"].reshape(3, config.width, config.width) * scale),
                     out=_transposed(tensors[f"{name}out.weight"]),
@@ -74,6 +57,7 @@ class Model:
             )
         self._anchors = [self._anchor_rows(domain, tensors) for domain in range(len(config.domains))]
         self._check = FidelityCheck(config, tensors, self.embedding) if config.check_rank else None
+        self._decoder = Decoder(config, self.embedding, self._norm, self._head, self._layers, self._check)
         self._triangle = np.triu(np.full((CHUNK, CHUNK), HIDDEN, np.float32), 1)
 
     def start(self, domain: str = "") -> State:
@@ -98,6 +82,18 @@ class Model:
         assert step is not None
         return step
 
+    def decode(self, tokens: Sequence[int], states: Sequence[State]) -> list[Step]:
+        """Read one token into each of several different states; what follows each, bit for bit as if it were alone.
+
+        Its steps are within rounding of `forward`'s, which adds in another order.
+
+        Raises:
+            ValueError: there are not as many tokens as states, or a sequence would be longer than LONGEST.
+        """
+        if len(tokens) != len(states) or any(state.length >= LONGEST for state in states):
+            raise ValueError(f"one token for each state, which holds at most {LONGEST}")
+        return self._decoder(tokens, states) if tokens else []
+
     def _chunk(self, tokens: Sequence[int], state: State, last: bool, trace: Trace) -> Step:
         embedded = self.embedding[list(tokens)]
         x = embedded
@@ -105,10 +101,10 @@ class Model:
             x = self._block(index, layer, x, state, trace)
         state.length += len(tokens)
         if self._check is None:
-            return Step(self._logits(x[-1:], trace)[0]) if last else Step(np.empty(0, np.float32))
+            return Step(self._logits(self._final(x[-1:]), trace)[0]) if last else Step(np.empty(0, np.float32))
         return self._checked(self._check, embedded, x, state, last, trace)
 
-    def _block(self, index: int, layer: _Layer, x: Array, state: State, trace: Trace) -> Array:
+    def _block(self, index: int, layer: Layer, x: Array, state: State, trace: Trace) -> Array:
         config, rows = self.config, len(x)
         heads, width, d = config.heads, config.head, config.width
         h = rms_norm(x)
@@ -139,29 +135,35 @@ class Model:
         trace(f"layers.{index}.feed_forward", x.shape)
         return x
 
-    def _logits(self, x: Array, trace: Trace) -> Array:
-        logits = rms_norm(x) @ self._head
+    def _final(self, x: Array) -> Array:
+        return rms_norm(x) * self._norm
+
+    def _logits(self, y: Array, trace: Trace) -> Array:
+        logits = self._product(y)
         trace("head", logits.shape)
         return logits
 
+    def _product(self, y: Array) -> Array:
+        return y @ self._head[:, : self.config.vocabulary]
+
     def _checked(self, check: FidelityCheck, embedded: Array, x: Array, state: State, last: bool, trace: Trace) -> Step:
         """Legacy: rate every token of the chunk; only the one that is to be followed gets further rounds."""
-        y = rms_norm(x) * self._norm
+        y = self._final(x)
         sums = state.read + embedded.cumsum(0)
         counts = np.arange(state.length - len(x) + 1, state.length + 1, dtype=np.float32)[:, None]
         before = np.concatenate([state.before[None], y[:-1]])
         state.before, state.read = y[-1], sums[-1]
         if self.check_prompt and len(x) > 1:
             rows = slice(0, len(x) - 1 if last else len(x))
-            logits = self._logits(x[rows], trace)
-            check(y[rows], logits, before[rows], sums[rows] / counts[rows], again=False)
+            logits = self._logits(y[rows], trace)
+            check(y[rows], logits, before[rows], sums[rows] / counts[rows], None)
             trace("check", logits.shape)
         if not last:
             return Step(np.empty(0, np.float32))
-        logits = self._logits(x[-1:], trace)
-        logits, verdict, further = check(y[-1:], logits, before[-1:], sums[-1:] / counts[-1:], again=True)
+        logits = self._logits(y[-1:], trace)
+        logits, verdict, further = check(y[-1:], logits, before[-1:], sums[-1:] / counts[-1:], self._product)
         trace("check", logits.shape)
-        return Step(logits[0], float(verdict[0]), further)
+        return Step(logits[0], float(verdict[0]), int(further[0]))
 
     def _anchor_rows(self, domain: int, tensors: Mapping[str, Array]) -> list[Array]:
         """The values and keys (H, m, 2w) that a domain's soft tokens have in each of the lowest layers."""

@@ -10,6 +10,15 @@ from .config import ModelConfig
 from .safetensors import Array
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one forward pass found: `logits` (V,) of the next token, legacy's `verdict` on it and its further rounds."""
+
+    logits: Array
+    verdict: float | None = None
+    further: int = 0
+
+
 @dataclass(slots=True)
 class State:
     """`length` tokens have been read.
