@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from string import ascii_lowercase
 from typing import NamedTuple
 
 from zlclient.prompts.parts import Part, Span
 
 from .kinds import CODE, EXAMPLE, INSTRUCTION, MASK, TAG, Kinds, classify
+from .lexicon import latin_words, lowered
 from .wordset import words_of
 
 # One class of first characters, then the three cases: a choice of three patterns is searched far more slowly.
@@ -21,7 +20,6 @@ _BLANK = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 _ITEM = re.compile(r"\n(?P<indent>[ \t]*)(?P<number>\d{1,3})[.)、](?!\d)(?:[ \t]*(?P<text>\S))?")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
-_SPACED = bytes(code if chr(code) in ascii_lowercase or code >= 0xC0 else 32 for code in range(256))
 _ENGLISH = words_of("the and to of is you your in that for with be this are it if not on as do from a an or")
 _OTHER = words_of(
     "und der die das nicht ist ein eine zu les des est une pas dans que el los las para una por "
@@ -88,10 +86,13 @@ class Block:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of instruction, without those that are masked as a whole."""
+        return tuple(self._sentences(0, len(self.text)))
+
+    def _sentences(self, low: int, high: int) -> list[Sentence]:
         prose = self.prose
         found: list[Sentence] = []
-        at = 0
-        for end in [*[match.end() for match in _SENTENCE_END.finditer(prose)], len(prose)]:
+        at = low
+        for end in [*[match.end() for match in _SENTENCE_END.finditer(prose, low, high)], high]:
             piece = prose[at:end]
             if piece.strip(_NOTHING):
                 text = piece.lstrip()
@@ -99,7 +100,7 @@ class Block:
                 text = text.rstrip()
                 found.append(Sentence(text, start, start + len(text)))
             at = end
-        return tuple(found)
+        return found
 
     @cached_property
     def numbered(self) -> tuple[Item, ...]:
@@ -109,9 +110,12 @@ class Block:
 
     def sentence_at(self, offset: int) -> Sentence | None:
         """The sentence around an offset of the text."""
-        index = bisect_right(self.sentences, offset, key=lambda sentence: sentence.start) - 1
-        sentence = self.sentences[index] if index >= 0 else None
-        return sentence if sentence and offset < sentence.end else None
+        # No sentence runs on over a line's end, so that one line is enough.
+        start, end = self.line_at(offset)
+        for sentence in self._sentences(start, min(end + 1, len(self.text))):
+            if sentence.start <= offset < sentence.end:
+                return sentence
+        return None
 
     @cached_property
     def paragraphs(self) -> tuple[Span, ...]:
@@ -132,7 +136,7 @@ class Block:
         chinese = 0 if prose.isascii() else len(_CJK.findall(prose))
         if chinese >= 2 and not _KANA.search(prose):
             found.add("zh")
-        words = _latin_words(prose)
+        words = latin_words(lowered(prose))
         if words and len(words) * 6 >= chinese:
             if _is_english(words):
                 found.add("en")
@@ -158,13 +162,9 @@ def _item(match: re.Match[str]) -> Item:
 
 
 def _is_english(words: list[str]) -> bool:
-    other = sum(map(_OTHER.__contains__, words))
-    if not other and not _ENGLISH.isdisjoint(words):
+    if _OTHER.isdisjoint(words) and not _ENGLISH.isdisjoint(words):
         return True
+    other = sum(map(_OTHER.__contains__, words))
     english = sum(map(_ENGLISH.__contains__, words))
     return english > other or (english == other and all(word.isascii() for word in words))
 
-
-def _latin_words(text: str) -> list[str]:
-    """The words in lower case, of ASCII letters and those from À to ÿ; all else parts them."""
-    return text.lower().encode("latin-1", "replace").translate(_SPACED).decode("latin-1").split()

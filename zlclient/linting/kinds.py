@@ -17,7 +17,8 @@ from .lexicon import lowered
 
 INSTRUCTION, EXAMPLE, QUOTED, CODE, DATA, TAG = range(6)
 NAMES: Final = ("instruction", "example", "quoted", "code", "data", "tag")
-MASK: Final = "\ufffc"
+# A control character that no language uses: it parts words, and what is masked in ASCII stays ASCII, and so fast.
+MASK: Final = "\x1a"
 
 _FENCE = re.compile(r"^[ \t]{0,12}(?:>[ \t]?)?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 # Patterns that are searched in the whole text begin with a letter or sign of their own, not with a look behind: so they
@@ -107,14 +108,18 @@ class Kinds:
         """The text with every character of another kind masked; line breaks stay."""
         pieces: list[str] = []
         at = 0
-        for match in _all_but(kept).finditer(self.codes):
-            start, end = match.span()
+        hides = self.codes.translate(_hiding(kept))
+        start = hides.find(1)
+        while start >= 0:
+            end = hides.find(0, start)
+            end = len(hides) if end < 0 else end
             hidden = self.text[start:end]
             pieces.append(self.text[at:start])
             pieces.append(
                 "\n".join([MASK * len(line) for line in hidden.split("\n")]) if "\n" in hidden else MASK * (end - start)
             )
             at = end
+            start = hides.find(1, end)
         if not pieces:
             return self.text
         pieces.append(self.text[at:])
@@ -127,9 +132,9 @@ class Kinds:
 
 
 @cache
-def _all_but(kept: tuple[int, ...]) -> re.Pattern[bytes]:
-    """Runs of codes that are none of `kept`."""
-    return re.compile(b"[^" + re.escape(bytes(kept)) + b"]+")
+def _hiding(kept: tuple[int, ...]) -> bytes:
+    """The table that makes each code 0 if it is `kept`, else 1."""
+    return bytes(code not in kept for code in range(256))
 
 
 def classify(part: Part) -> Kinds:
@@ -192,9 +197,17 @@ def _by_line(kinds: Kinds, text: str) -> None:
     """Fences, example sections, transcripts, tables, JSON: what is told by whole lines."""
     lines = text.split("\n")
     state = _Lines(kinds, _has_turns(lines))
+    has_fences = "```" in text or "~~~" in text
     at = 0
     for line in lines:
-        state.line(line, at, at + len(line))
+        stripped = line.strip()
+        # Most lines only instruct, and are passed over at once.
+        if (
+            state.is_busy
+            or (stripped and (stripped[0] in _TELLING_START or stripped[-1] in _TELLING_END or "=" in stripped))
+            or (has_fences and ("```" in line or "~~~" in line))
+        ):
+            state.line(line, stripped, at)
         at += len(line) + 1
 
 
@@ -217,18 +230,20 @@ class _Lines:
         self.in_lead = False
         self.lead_lines = 0
         self.is_turn = False
+        self.is_busy = has_turns
+        """Whether a line can be anything but an instruction though nothing in it says so."""
 
-    def line(self, line: str, start: int, end: int) -> None:
+    def line(self, line: str, stripped: str, start: int) -> None:
+        self._line(line, stripped, start, start + len(line))
+        self.is_busy = bool(self.fence or self.example_level or self.in_lead or self.has_turns)
+
+    def _line(self, line: str, stripped: str, start: int, end: int) -> None:
         if (self.fence or "```" in line or "~~~" in line) and self._in_fence(line, start, end):
             return
-        stripped = line.strip()
         if not stripped:
             self.is_turn = False
             if self.in_lead and self.lead_lines:
                 self.in_lead = False
-            return
-        is_telling = stripped[0] in _TELLING_START or stripped[-1] in _TELLING_END or "=" in stripped
-        if not (is_telling or self.example_level or self.in_lead or self.has_turns):
             return
         heading = _HEADING.match(line) if stripped[0] in "#*" else None
         if heading:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Needs, begins_with_letters, holds_pieces, holds_runs, piece_needs, pieces, run_needs
+from .lexicon_gate import Gate, Needs, first_four, holds_pieces, holds_runs, split_words
 
 LANGUAGES = ("en", "zh")
 _UPPER = re.compile(r"\\.|[A-Z]")
@@ -95,13 +95,11 @@ def _compile(name: str, value: object, language: str, text: str, file: str) -> t
 def _entry(item: str, language: str) -> Entry:
     # Matched against lower-case text: IGNORECASE would try every alternative at every character.
     pattern = _UPPER.sub(_lower, item)
-    compiled = re.compile(rf"{_start(pattern)}(?:{pattern})(?!\w)" if language == "en" else pattern)
-    return Entry(compiled, piece_needs(pattern, language), run_needs(pattern, language))
-
-
-def _start(pattern: str) -> str:
+    gate = Gate(pattern)
     # A pattern that begins with known letters is found much faster without; `find` looks at what stands before.
-    return r"(?<!\w)" if not begins_with_letters(pattern) else ""
+    start = "" if gate.begins_with_letters() else r"(?<!\w)"
+    compiled = re.compile(rf"{start}(?:{pattern})(?!\w)" if language == "en" else pattern)
+    return Entry(compiled, gate.pieces(language), gate.runs(language))
 
 
 def _is_word(char: str) -> bool:
@@ -131,7 +129,13 @@ def lexicon(language: str) -> Lexicon:
     return parse_lexicon((folder / name).read_text("utf-8"), language, f"linting/lexicons/{name}")
 
 
-_pieces = lru_cache(maxsize=64)(pieces)
+latin_words = lru_cache(maxsize=64)(split_words)
+
+
+@lru_cache(maxsize=64)
+def _pieces(low: str, language: str) -> frozenset[str]:
+    """The cheap view of a lower-case text: the first four letters of its words, or its characters."""
+    return first_four(latin_words(low)) if language == "en" else frozenset(low)
 
 
 def words(low: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ which nothing is sure always counts as possible.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -16,7 +16,11 @@ from typing import NamedTuple
 _WORD = re.compile(r"(?<=[^a-z])(?:[a-z]{4}|[a-z]{1,3}(?=[^a-z]))")
 _LETTER = re.compile(r"[a-z]|\\[wWsS]|\^")
 _CODE_POINT = re.compile(r"\\u[0-9a-f]{4}")
-_SPACED = bytes(code if code in b"abcdefghijklmnopqrstuvwxyz" else 32 for code in range(256))
+_SPACED = bytes(code if chr(code).islower() and (code < 0x80 or code > 0xC0) else 32 for code in range(256))
+# Opening of a group, class, escape or character, and the quantifier behind all but the first.
+_TOKEN = re.compile(
+    r"(\(\?(?:<?[=!]|:|P<\w+>)|\(|\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-f]{4}|\\.|.)((?:[?*+]|\{[\d,]*\})?)", re.DOTALL
+)
 _first_four = itemgetter(slice(4))
 _OPTIONAL = ("?", "*", "{0")
 
@@ -25,58 +29,72 @@ Needs = tuple[Keys, ...]
 
 
 class _Piece(NamedTuple):
-    """A literal character, a group (its inner text), or something that matches unknown text (both empty).
+    """A literal character, a group (its branches), or something that matches unknown text (both empty).
 
     `gap` says of the latter that it is no letter, so that a word ends before it.
     """
 
     literal: str
-    group: str
+    group: tuple[Branch, ...]
     optional: bool
     gap: bool = False
 
 
-def pieces(low: str, language: str) -> frozenset[str]:
-    """The cheap view of a lower-case text: the first four letters of its words, or its characters."""
-    return first_letters(low) if language == "en" else frozenset(low)
+Branch = tuple[_Piece, ...]
+_ANYTHING = _Piece("", (), optional=True)
+_BLANK = _Piece(" ", (), optional=False)
 
 
-def first_letters(low: str) -> frozenset[str]:
-    """The first four letters of every word."""
+def split_words(low: str) -> list[str]:
+    """The words of a lower-case text, of letters from a to z and from à to ÿ; all else parts them."""
     # Every character that is no letter becomes a blank, which is several times as fast as a regular expression.
-    letters = low.encode("latin-1", "replace").translate(_SPACED).decode("ascii")
-    return frozenset(map(_first_four, set(letters.split())))
+    return low.encode("latin-1", "replace").translate(_SPACED).decode("latin-1").split()
 
 
-def begins_with_letters(pattern: str) -> bool:
-    """Whether every match begins with one of a few letters, rather than with something optional."""
+def first_four(words: Iterable[str]) -> frozenset[str]:
+    """The first four letters of every word."""
+    return frozenset(map(_first_four, set(words)))
+
+
+class Gate:
+    """What every match of a pattern holds, read from the pattern once."""
+
+    def __init__(self, pattern: str) -> None:
+        self._branches = _parse(pattern)
+
+    def begins_with_letters(self) -> bool:
+        """Whether every match begins with one of a few letters, rather than with something optional."""
+        return _begin_with_letters(self._branches)
+
+    def pieces(self, language: str) -> Needs:
+        """What every match holds of `pieces`: of each set, one. Empty where nothing is sure."""
+        if language == "en":
+            return self._needs("en")
+        return tuple(frozenset(key[0] for key in keys) for keys in self.runs(language))
+
+    def runs(self, language: str) -> Needs:
+        """The runs of characters that every match holds: of each set, one. Empty where nothing is sure.
+
+        In a spaced language runs only add to what words tell, so those that every text holds are left out.
+        """
+        shortest = 5 if language == "en" else 1
+        found = [keys for keys in self._needs("zh") if min(map(len, keys)) >= shortest]
+        # What dismisses most texts at the least cost is asked for first.
+        return tuple(sorted(found, key=lambda keys: (len(keys), -min(map(len, keys)))))
+
+    def _needs(self, language: str) -> Needs:
+        if len(self._branches) > 1:
+            return ()
+        return tuple(_candidates(self._branches[0], language, left=True, right=True))
+
+
+def _begin_with_letters(branches: tuple[Branch, ...]) -> bool:
     return all(
-        bool(first.literal or (first.group and begins_with_letters(first.group))) and not first.optional
-        for first in (next(_pieces(branch)) for branch in _split(pattern))
+        branch
+        and bool(branch[0].literal or (branch[0].group and _begin_with_letters(branch[0].group)))
+        and not branch[0].optional
+        for branch in branches
     )
-
-
-def piece_needs(pattern: str, language: str) -> Needs:
-    """What every match of a pattern holds of `pieces`: of each set, one. Empty where nothing is sure."""
-    if language == "en":
-        return _needs(pattern, language)
-    return tuple(frozenset(key[0] for key in keys) for keys in run_needs(pattern, language))
-
-
-def run_needs(pattern: str, language: str) -> Needs:
-    """The runs of characters that every match of a pattern holds: of each set, one. Empty where nothing is sure.
-
-    In a spaced language runs only add to what words tell, so those that every text holds are left out.
-    """
-    shortest = 5 if language == "en" else 1
-    found = [keys for keys in _needs(pattern, "zh") if min(map(len, keys)) >= shortest]
-    # What dismisses most texts at the least cost is asked for first.
-    return tuple(sorted(found, key=lambda keys: (len(keys), -min(map(len, keys)))))
-
-
-def _needs(pattern: str, language: str) -> Needs:
-    found: list[Needs] = [tuple(_candidates(branch, language, left=True, right=True)) for branch in _split(pattern)]
-    return found[0] if len(found) == 1 else ()
 
 
 def holds_pieces(needed: Needs, found: frozenset[str]) -> bool:
@@ -98,25 +116,23 @@ def holds_runs(needed: Needs, low: str) -> bool:
     return True
 
 
-def _alternatives(pattern: str, language: str, *, left: bool, right: bool) -> Keys | None:
+def _alternatives(branches: tuple[Branch, ...], language: str, *, left: bool, right: bool) -> Keys | None:
     found: set[str] = set()
-    for branch in _split(pattern):
-        keys = _sequence(branch, language, left=left, right=right)
+    for branch in branches:
+        # Of the candidates the one with the longest words.
+        keys = max(_candidates(branch, language, left=left, right=right), key=_shortest, default=None)
         if keys is None:
             return None
         found |= keys
     return frozenset(found)
 
 
-def _sequence(branch: str, language: str, *, left: bool, right: bool) -> Keys | None:
-    """The best of the candidates: the one with the longest words."""
-    candidates = _candidates(branch, language, left=left, right=right)
-    return max(candidates, key=lambda keys: min(map(len, keys)), default=None)
+def _shortest(keys: Keys) -> int:
+    return min(map(len, keys))
 
 
-def _candidates(branch: str, language: str, *, left: bool, right: bool) -> list[Keys]:
+def _candidates(pieces: Branch, language: str, *, left: bool, right: bool) -> list[Keys]:
     """The keys of one sequence: of its literal runs, and of its mandatory groups."""
-    pieces = list(_pieces(branch))
     candidates: list[Keys] = []
     run = " " if left else ""
     for index, piece in enumerate(pieces):
@@ -135,8 +151,8 @@ def _candidates(branch: str, language: str, *, left: bool, right: bool) -> list[
     return candidates + _run_keys(run + " " if right else run, language)
 
 
-def _ends_in_space(group: str) -> bool:
-    return bool(group) and all(branch.endswith(" ") for branch in _split(group))
+def _ends_in_space(group: tuple[Branch, ...]) -> bool:
+    return bool(group) and all(branch and branch[-1] == _BLANK for branch in group)
 
 
 def _run_keys(run: str, language: str) -> list[Keys]:
@@ -146,70 +162,32 @@ def _run_keys(run: str, language: str) -> list[Keys]:
     return [frozenset((word,)) for word in _WORD.findall(run)]
 
 
-def _split(pattern: str) -> Iterator[str]:
-    """The branches at the outermost level."""
-    start, index = 0, 0
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            index += 1
-        elif char == "[":
-            index = _class_end(pattern, index) - 1
-        elif char == "(":
-            index = _group_end(pattern, index) - 1
-        elif char == "|":
-            yield pattern[start:index]
-            start = index + 1
-        index += 1
-    yield pattern[start:]
-
-
-def _pieces(branch: str) -> Iterator[_Piece]:
-    index = 0
-    while index < len(branch):
-        char = branch[index]
-        literal = group = ""
-        gap = False
-        if char == "(":
-            end = _group_end(branch, index)
-            inner = branch[index + 1 : end - 1]
-            group = inner[2:] if inner.startswith("?:") else "" if inner.startswith("?") else inner
-        elif char == "[":
-            end = _class_end(branch, index)
-            gap = _LETTER.search(_CODE_POINT.sub("", branch[index:end])) is None
-        elif char == "\\":
-            end = index + (6 if branch[index + 1] == "u" else 2)
+def _parse(pattern: str) -> tuple[Branch, ...]:
+    """The branches of a pattern that `re` compiles."""
+    # Groups that are open, each with what stood before it in its branch and in its earlier branches.
+    outer: list[tuple[list[Branch], list[_Piece], bool]] = []
+    branches: list[Branch] = []
+    pieces: list[_Piece] = []
+    for token, quantifier in _TOKEN.findall(pattern):
+        optional = quantifier.startswith(_OPTIONAL)
+        if token == "|":
+            branches.append(tuple(pieces))
+            pieces = []
+            continue
+        if token[0] == "(" and token != "\\(":
+            outer.append((branches, pieces, token in ("(", "(?:")))
+            branches, pieces = [], []
+            continue
+        if token == ")":
+            group = (*branches, tuple(pieces))
+            branches, pieces, is_known = outer.pop()
+            piece = _Piece("", group if is_known else (), optional)
+        elif token[0] == "[":
+            gap = _LETTER.search(_CODE_POINT.sub("", token)) is None
+            piece = _Piece("", (), optional, gap and not quantifier)
         else:
-            end = index + 1
-            literal = "" if char in ".^$" else char
-        rest = branch[end:]
-        quantifier = re.match(r"[?*+]|\{[\d,]*\}", rest)
-        if quantifier:
-            end += quantifier.end()
-        yield _Piece(literal, group, rest.startswith(_OPTIONAL), gap and not quantifier)
-        if quantifier and not rest.startswith(_OPTIONAL):
-            yield _Piece("", "", True)
-        index = end
-
-
-def _class_end(pattern: str, index: int) -> int:
-    index += 2 if pattern[index + 1] in "^]" else 1
-    while pattern[index] != "]":
-        index += 2 if pattern[index] == "\\" else 1
-    return index + 1
-
-
-def _group_end(pattern: str, index: int) -> int:
-    depth = 0
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            index += 1
-        elif char == "[":
-            index = _class_end(pattern, index) - 1
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-            if depth == 0:
-                return index + 1
-        index += 1
-    return index
+            piece = _Piece("" if token[0] in ".^$\\" else token, (), optional)
+        pieces.append(piece)
+        if quantifier and not optional:
+            pieces.append(_ANYTHING)
+    return (*branches, tuple(pieces))

@@ -13,6 +13,7 @@ from .discovery import find_files
 from .engine import UNREADABLE, FileReport, lint_file
 from .fixing import fix_text
 from .lint_settings import LintSettings, load_settings
+from .sharing_out import can_fork, map_forked
 
 _POOL_FROM = 150
 """Files from which on a second process saves more than it costs to start."""
@@ -51,9 +52,10 @@ class Linter:
 
     def _lint(self, pairs: list[tuple[str, LintSettings]]) -> list[FileReport]:
         jobs = self.jobs or min(os.cpu_count() or 1, 8)
-        if jobs < 2 or len(pairs) < _POOL_FROM or not hasattr(os, "fork"):
+        if jobs < 2 or len(pairs) < _POOL_FROM or not can_fork():
             return [lint_file(name, settings) for name, settings in pairs]
-        return _in_pool(pairs, jobs)
+        # Forked processes share the rules and lexicons that are compiled by now.
+        return [lint_file(*pairs[0]), *map_forked(_lint_pair, pairs[1:], jobs)]
 
     def _lint_with_cache(self, pairs: list[tuple[str, LintSettings]], cache: LintCache) -> list[FileReport]:
         reports: dict[str, FileReport] = {}
@@ -88,16 +90,6 @@ class Linter:
                 file.write_bytes(fixed.encode("utf-8"))
                 made += count
         return made
-
-
-def _in_pool(pairs: list[tuple[str, LintSettings]], jobs: int) -> list[FileReport]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # Forked children share the rules and lexicons that are compiled by now.
-    lint_file(*pairs[0])
-    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
-        return list(pool.map(_lint_pair, pairs, chunksize=max(1, len(pairs) // (jobs * 8))))
 
 
 def _lint_pair(pair: tuple[str, LintSettings]) -> FileReport:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -98,7 +99,10 @@ class LineIndex:
     """Lines and columns of a text, both from 1; a line ends at LF, CRLF or CR. Columns count code points."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
+        if "\r" in text:
+            self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
+        else:
+            self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
 
     def line_col(self, offset: int) -> tuple[int, int]:
         """(line, column) of `offset`, both from 1."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ..block import Block
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
-from ..lexicon import holds, matches
+from ..lexicon import holds, lowered, matches
 from ..rule import Rule
 
 FAMILY = "format"
@@ -72,13 +72,17 @@ class FormatConflict(Rule):
             return
 
 
+def _shows_json(block: Block) -> bool:
+    return "```" in block.text and "```json" in lowered(block.text)
+
+
 class ExampleDrift(Rule):
     code, slug = "ZL603", "example-format-drift"
     message = "The JSON example does not parse: {problem}"
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if "```json" not in block.text.lower():
+            if not _shows_json(block):
                 continue
             for match in _FENCE.finditer(block.text):
                 body = match["body"]
@@ -144,7 +148,7 @@ class OddSpace(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if "```json" not in block.text.lower():
+            if not _shows_json(block):
                 continue
             for match in _FENCE.finditer(block.text):
                 for at in self._outside_strings(block.text, *match.span("body")):
@@ -196,7 +200,7 @@ class FencedJson(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if "```json" in block.text.lower() and _ASKS_JSON.search(block.prose):
+            if _shows_json(block) and _ASKS_JSON.search(block.prose):
                 ban = self._ban.search(block.shown)
                 fence = _FENCE.search(block.text)
                 if ban and fence:

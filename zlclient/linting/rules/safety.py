@@ -94,10 +94,8 @@ _KEY_STARTS = (
 )
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
 _ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
-# The separator is rare and cheap to find; what stands before it is looked at then.
-_ASSIGNED = re.compile(r"[:=：]\s{0,4}[\"']?(?P<value>[^\s\"'{}<>$,;：]{8,120})")
-_NAME_BEFORE = re.compile(r"(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}\Z", re.IGNORECASE)
-_NAMES = ("key", "secret", "token", "passw", "pwd", "密码", "口令")
+_ASSIGNED = re.compile(r"[\"']?\s{0,4}[:=：]\s{0,4}[\"']?(?P<value>[^\s\"'{}<>$,;：]{8,120})")
+_NAMES = ("apikey", "api_key", "api-key", "secret", "token", "password", "passwd", "pwd", "密码", "口令")
 _PLACEHOLDER = re.compile(
     r"x{3,}|\*{3,}|\.{3}|your|example|placeholder|changeme|dummy|test|redacted|<|\$|env|here|123456|abc|foo|sample|fake|demo",
     re.IGNORECASE,
@@ -119,11 +117,14 @@ class Secret(Rule):
         for match in _ADDRESS.finditer(text):
             if not _PLACEHOLDER.search(match["value"]):
                 yield self.found(match.span("value"), kind="password in an address")
-        is_named = any(name in doc.text_low for name in _NAMES)
-        for match in _ASSIGNED.finditer(text) if is_named else ():
-            before = text[max(0, match.start() - 24) : match.start()]
-            if _NAME_BEFORE.search(before) and _is_real(match["value"]) and not _KEY.match(match["value"]):
-                yield self.found(match.span("value"), kind="password or key")
+        for name in _NAMES:
+            at = doc.text_low.find(name)
+            while at >= 0:
+                at += len(name)
+                match = _ASSIGNED.match(text, at)
+                if match and _is_real(match["value"]) and not _KEY.match(match["value"]):
+                    yield self.found(match.span("value"), kind="password or key")
+                at = doc.text_low.find(name, at)
 
 
 def _is_real(value: str) -> bool:
@@ -173,6 +174,7 @@ class ExfiltrationLink(Rule):
 
 
 _LONG_NUMBER = re.compile(r"\d\d\d[ -]?\d[ -]?\d\d[ -]?\d\d[ -]?\d\d")
+_ZEROS = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
 _ID_CARD = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)")
 _CARD = re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?!\d|\.\d)")
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
@@ -183,7 +185,7 @@ class PersonalNumber(Rule):
     message = "This is a valid {kind}; use an invented one that fails its checksum, or an input"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        if not _LONG_NUMBER.search(doc.text):
+        if not _has_long_number(doc.text):
             return
         for match in _ID_CARD.finditer(doc.text):
             number = match[0].upper()
@@ -193,6 +195,13 @@ class PersonalNumber(Rule):
             digits = [int(char) for char in match[0] if char.isdigit()]
             if digits[0] in (3, 4, 5, 6) and len(digits) in (15, 16, 19) and len(set(digits)) > 4 and _luhn(digits):
                 yield self.found(match.span(), kind="payment card number")
+
+
+def _has_long_number(text: str) -> bool:
+    # Digits become zeros and all else blanks, which is several times as fast as the search.
+    if text.isascii() and b"000" not in text.encode("ascii").translate(_ZEROS):
+        return False
+    return _LONG_NUMBER.search(text) is not None
 
 
 def _luhn(digits: list[int]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
+from ..kinds import MASK
 from ..lexicon import holds
 from ..rule import Rule
 from ._text import is_document, is_enclosed, is_untrusted
@@ -42,7 +43,7 @@ class NoTrustNote(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            if block.role in ("assistant", "tool") or len(block.prose.strip("\ufffc \t\r\n")) < 40:
+            if block.role in ("assistant", "tool") or len(block.prose.strip(MASK + " \t\r\n")) < 40:
                 continue
             for variable, start, end in doc.outputs(block):
                 if not is_untrusted(doc, variable.name) or is_document(variable.name) or is_enclosed(block, start, end):
@@ -76,7 +77,7 @@ class LongDocumentUnanchored(Rule):
         for block in doc.blocks:
             if block.role in ("assistant", "tool"):
                 continue
-            instructions = len(block.prose.strip("\ufffc \t\r\n"))
+            instructions = len(block.prose.strip(MASK + " \t\r\n"))
             for variable, start, end in doc.outputs(block):
                 if instructions < 12 or not is_document(variable.name) or is_enclosed(block, start, end):
                     continue

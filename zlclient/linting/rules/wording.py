@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import compress
+from functools import cache
+from itertools import compress, islice
 from operator import eq
+from string import ascii_uppercase
 from typing import ClassVar
 
 from ..block import Block
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..kinds import MASK
-from ..lexicon import holds, lowered, matches, words
+from ..lexicon import holds, latin_words, lowered, matches, words
 from ..rule import Rule
 from ..wordset import words_of
 from ._text import delete_sentence, fix_in, phrase_hits
@@ -81,8 +83,8 @@ class NegativeOnly(Rule):
 class Shouting(Rule):
     code, slug, fix = "ZL304", "shouting", "unsafe"
     message = "{count} shouted words in {size} characters; current models over-react to them, so say it once, calmly"
-    _capitals = re.compile(r"[A-Z][A-Z][A-Z]+")
-    _words = words_of(_SHOUTED)
+    _words = frozenset(word.encode() for word in words_of(_SHOUTED))
+    _only_capitals = bytes(code if chr(code) in ascii_uppercase else 32 for code in range(256))
     _english = re.compile(
         r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
         r"|ANY|WARNING|REQUIRED|!!!+)(?:(?<=!)|\b(?!\s*[A-Z]{3,}))"
@@ -92,7 +94,7 @@ class Shouting(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             prose = block.prose
-            capitals = [] if prose.islower() else self._capitals.findall(prose)
+            capitals = prose.encode("latin-1", "replace").translate(self._only_capitals).split()
             hits: list[re.Match[str]] = []
             if "!!!" in prose or sum(map(self._words.__contains__, capitals)) >= 3 - 2 * ("zh" in block.languages):
                 found = (match for match in self._english.finditer(prose) if not _continues_word(prose, match.start()))
@@ -209,26 +211,33 @@ class OpenList(PhraseRule):
 class DoubledWord(Rule):
     code, slug, fix = "ZL310", "doubled-word", "unsafe"
     _words = words_of(_SMALL)
-    _marks = re.compile(r"([，、；：。])\1")
     message = "`{word}` stands here twice"
-    _pattern = re.compile(
-        r"\b(?P<word>the|and|of|to|is|are|in|for|with|on|at|by|an?|this|or|it|you|your|be|not|will|should"
-        r"|must)[ \t]+(?P<again>(?P=word))\b"
-        r"|(?P<mark>，，|、、|；；|：：|(?<!。)。。(?!。))",
-        re.IGNORECASE,
-    )
+    _marks = re.compile(r"，，|、、|；；|：：|(?<!。)。。(?!。)")
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            tokens = lowered(block.prose).split()
-            doubled = not self._words.isdisjoint(compress(tokens, map(eq, tokens, tokens[1:])))
-            doubled = doubled or (not block.prose.isascii() and self._marks.search(block.prose) is not None)
-            for match in self._pattern.finditer(block.prose) if doubled else ():
-                word = match["word"] or match["mark"][0]
-                if match["word"] and (match["word"].isupper() or match["word"] == "A" or "en" not in block.languages):
-                    continue
-                fix = fix_in(doc, block, *match.span(), word, "Keep one", "unsafe")
-                yield self.in_block(block, *match.span(), fix, word=word)
+            for start, end, word in self._doubled(block):
+                fix = fix_in(doc, block, start, end, word, "Keep one", "unsafe")
+                yield self.in_block(block, start, end, fix, word=word)
+
+    def _doubled(self, block: Block) -> Iterator[tuple[int, int, str]]:
+        if "en" in block.languages:
+            low = lowered(block.prose)
+            found = latin_words(low)
+            for small in self._words.intersection(compress(found, map(eq, found, islice(found, 1, None)))):
+                for match in _twice(small).finditer(low):
+                    word = block.prose[match.start() : match.start() + len(small)]
+                    if not word.isupper():
+                        yield *match.span(), word
+        if not block.prose.isascii():
+            for match in self._marks.finditer(block.prose):
+                yield *match.span(), match[0][0]
+
+
+@cache
+def _twice(word: str) -> re.Pattern[str]:
+    # The look behind comes second, so that the word's letters are searched for.
+    return re.compile(rf"{word[0]}(?<!\w{word[0]}){word[1:]}[ \t]+{word}\b")
 
 
 class DoubleNegative(PhraseRule):
