@@ -2,13 +2,18 @@
 
 import json
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.evaluation.intervals import median, paired_ratio, total
+from zlclient.engine.model import Model
+from zlclient.engine.prompt import Prompt
 from zlclient.engine.training.calibrate import _threshold
 from zlclient.engine.training.curves import draw_curves
-from zlclient.engine.training.data import make_document
+from zlclient.engine.training.data import _Fact, _same, make_document
 from zlclient.engine.training.vocabulary import build_tokenizer, chinese_characters
 from zlclient.errors import ConfigError
 
@@ -24,9 +29,68 @@ def test_questions_are_answered_by_sentences_that_are_there(seed: int):
     for question in document.questions:
         assert all(0 <= at < 6 for at in question.answers)
         assert len(question.answers) == {"fact": 1, "loose": 1, "unstated": 0}.get(question.kind, len(question.answers))
+        if question.value:
+            assert question.value.lower() in document.sentences[question.answers[0]].lower()
         if question.kind == "summary":
             assert question.answers[0] == 0
             assert list(question.answers) == sorted(set(question.answers))
+
+
+def test_a_year_that_the_text_does_not_speak_of_is_not_answered():
+    fact = _Fact("en", "Teru", "rent", "money", 2020)
+    assert _same(fact, fact)
+    assert not _same(replace(fact, year=2021), fact)
+    assert _same(replace(fact, year=0), fact)
+    assert not _same(replace(fact, name="Tavo"), fact)
+
+
+def test_a_value_is_learned_as_the_part_of_its_sentence():
+    prompt = Prompt(build_tokenizer())
+    sentence = "In 2020, the rent of Teru was 41.5 million euros."
+    (marker, *told), end = prompt.sentence(3, sentence), prompt.question("")[0]
+    found = prompt.value(3, sentence, "41.5 million euros")
+    assert found is not None
+    assert end not in found
+    assert build_tokenizer().decode(found) == "41.5 million euros"
+    assert "".join(map(chr, found[1:-1])) in "".join(map(chr, told))  # markers and all, as it stands there
+    assert found[0] == marker
+    assert prompt.value(3, sentence, "42") is None
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+def test_the_network_in_training_is_the_model_that_runs(generation):
+    """With several passages padded to one length, their questions beside them, anchors, positions and the gate."""
+    torch = pytest.importorskip("torch", reason="PyTorch (the extra `train`) is not installed")
+    from zlclient.engine.training.batches import document_batch
+    from zlclient.engine.training.export import tensors_of
+    from zlclient.engine.training.recipe import Run
+
+    run = Run(generation, build_tokenizer(), steps=100, seed=0, log=lambda entry: None)
+    with torch.no_grad():
+        for name, weight in run.model.named_parameters():
+            if "pos_encoder" in name or "conv" in name:
+                weight.add_(torch.randn_like(weight) * 0.3)
+    if generation == "auto":
+        run.without_positions()
+        run.close_heads(0.8)
+    model = Model(Checkpoint(run.model.config, run.tokenizer, tensors_of(run.model), ""))
+    batch, _ = document_batch(random.Random(1), run.tokenizer, documents=3, facts=4, questions=5)
+    run.model.eval()
+    with torch.no_grad():
+        hidden = run.model(batch)
+    compared = 0
+    for asked, states in zip(batch.questions, hidden[1:], strict=True):
+        for row, at in (asked.weights > 1).any(-1).nonzero().tolist():
+            place = int((asked.weights[row, at] > 1).int().argmax())
+            passage = batch.passages[row][batch.present[row]].tolist()
+            state = model.start(run.model.config.domains[int(batch.domains[row])])
+            found = model.forward([*passage, *asked.tokens[row, at, : place + 1].tolist()], state).logits
+            meant = run.model.logits(states[row, at, place]).detach().numpy()
+            far = np.sort(np.abs(found - meant))
+            rescored = run.model.config.check_candidates * (run.model.config.check_rounds + 1)
+            assert far[: -rescored or None].max() < 1e-4
+            compared += 1
+    assert compared == 15
 
 
 def test_a_language_is_kept_to():

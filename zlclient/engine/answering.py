@@ -1,19 +1,20 @@
 """Answering a question from a passage: windows, the decision where the answer is, and its quotation.
 
 A passage is read in windows of WINDOW sentences. Each window is asked for its own best sentence; the answer is quoted
-from the window that was surest. What an answer quotes stands in the passage letter for letter.
+from the window that was surest: a sentence or, for a value, a part of one, letter for letter as it stands there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .cache import read_prompt
 from .prompt import Prompt
-from .quoting import Quotation
+from .quoting import Excerpt, Quotation
 from .runner import Engine, Outcome
 from .sampler import Sampling, softmax
 from .snapshots import Snapshot
@@ -63,36 +64,93 @@ def answer(
         result: filled in while the text is read.
     """
     result = result or Answer()
-    prompt = Prompt(engine.tokenizer)
-    windows = [sentences[at : at + WINDOW] for at in range(0, len(sentences), WINDOW)]
-    asked = prompt.question(question)
-    prompts = [[*_passage(prompt, window, tag), *asked] for window in windows]
-    at = 0
-    if len(prompts) > 1 and count == 1:
-        at = int(np.argmax([_confidence(engine, tokens, domain) for tokens in prompts]))
-    if not prompts:
+    asked = Prompt(engine.tokenizer).question(question)
+    window = _window(engine, sentences, asked, domain, tag, choose=count == 1)
+    if window is None:
         return
-    tokenizer = engine.tokenizer
+    constraint = Quotation(engine.tokenizer, window.quoted, count=count)
+    yield from _read(
+        engine, window, result,
+        domain=domain, sampling=sampling, max_tokens=max_tokens, stop=stop, thresholds=count == 1,
+        constraint=constraint,
+    )  # fmt: skip
+
+
+def excerpt(
+    engine: Engine,
+    sentences: Sequence[str],
+    question: str,
+    *,
+    domain: str = "general",
+    tag: str = "",
+    number: bool = False,
+    result: Answer | None = None,
+) -> str | None:
+    """The part of a sentence that answers `question`, as it stands there; None where `sentences` do not state it.
+
+    Args:
+        engine: the generation that answers.
+        sentences: the passage.
+        question: as it was asked, or the name of what is wanted.
+        domain, tag: as in `answer`.
+        number: whether it is a number, so that it begins with a digit or a Chinese numeral.
+        result: filled in.
+    """
+    asked = Prompt(engine.tokenizer).question(question, value=True)
+    window = _window(engine, sentences, asked, domain, tag, choose=True)
+    if window is None:
+        return None
+    constraint = Excerpt(engine.tokenizer, window.quoted, number=number)
+    text = "".join(
+        _read(
+            engine, window, result or Answer(), domain=domain, thresholds=True, constraint=constraint, max_tokens=4096
+        )
+    )
+    return text.strip() or None
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Sentences `first` and on, as a prompt; `quoted` maps each one's marker to the tokens after it."""
+
+    first: int
+    tokens: list[int]
+    quoted: dict[int, list[int]]
+
+
+def _window(
+    engine: Engine, sentences: Sequence[str], asked: list[int], domain: str, tag: str, *, choose: bool
+) -> _Window | None:
+    """The window that is surest of its answer, or the first one; None where there are no sentences."""
+    prompt = Prompt(engine.tokenizer)
+    starts = range(0, len(sentences), WINDOW) if choose else range(min(1, len(sentences)))
+    prompts = [
+        [*prompt.passage(sentences[at : at + WINDOW], tag=tag, longest=LONGEST_SENTENCE), *asked] for at in starts
+    ]
+    if not prompts:
+        return None
+    best = 0
+    if len(prompts) > 1:
+        best = int(np.argmax([_confidence(engine, tokens, domain) for tokens in prompts]))
+    first = starts[best]
     quoted = {
-        tokenizer.marker(index): prompt.sentence(index, text, LONGEST_SENTENCE)[1:]
-        for index, text in enumerate(windows[at])
+        engine.tokenizer.marker(index): prompt.sentence(index, text, LONGEST_SENTENCE)[1:]
+        for index, text in enumerate(sentences[first : first + WINDOW])
     }
+    return _Window(first, prompts[best], quoted)
+
+
+def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> Iterator[str]:
+    """The text of a stream of the engine, and what came out besides."""
     outcome = Outcome()
-    for piece in engine.stream(
-        prompts[at], domain=domain, sampling=sampling, max_tokens=max_tokens, stop=stop,
-        thresholds=count == 1, constraint=Quotation(tokenizer, quoted, count=count), outcome=outcome,
-    ):  # fmt: skip
-        index = tokenizer.marked(piece.token)
-        if index is not None and at * WINDOW + index not in result.sentences:
-            result.sentences.append(at * WINDOW + index)
+    for piece in engine.stream(window.tokens, outcome=outcome, **options):
+        index = engine.tokenizer.marked(piece.token)
+        if index is not None and window.first + index not in result.sentences:
+            result.sentences.append(window.first + index)
         if piece.text:
             yield piece.text
     result.snapshots, result.further = outcome.snapshots, outcome.further
     result.prompt_tokens, result.cached_tokens = outcome.prompt_tokens, outcome.cached_tokens
-
-
-def _passage(prompt: Prompt, window: Sequence[str], tag: str) -> list[int]:
-    return prompt.passage(window, tag=tag, longest=LONGEST_SENTENCE)
 
 
 def _confidence(engine: Engine, tokens: list[int], domain: str) -> float:

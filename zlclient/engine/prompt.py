@@ -6,6 +6,10 @@ A sentence is opened by its marker, which comes again after every STRIDE tokens:
 three tokens before, always tells which sentence a token is in, and no position layer is needed for it. An answer
 begins with one decision, which sentence, and goes on by copying it, markers included; a summary opens several in turn.
 `<none>` instead of a marker says that the passage does not state it. Markers have no text.
+
+    <bos> … <q> question <v>   →   <s1> w w <s1> w <end>
+
+asks for the value alone: the sentence's marker, and then the part of it that is the value, as it stands there.
 """
 
 from __future__ import annotations
@@ -45,11 +49,23 @@ class Prompt:
         told = [self.sentence(first + at, text, longest) for at, text in enumerate(sentences)]
         return [self._tokenizer.bos, *self._tokenizer.encode(tag), *(token for part in told for token in part)]
 
-    def question(self, text: str) -> list[int]:
-        """What comes after the passage."""
-        return [self._tokenizer.question, *self._tokenizer.encode(text), self._tokenizer.answer]
+    def question(self, text: str, *, value: bool = False) -> list[int]:
+        """What comes after the passage; `value` asks for the value alone."""
+        mode = self._tokenizer.value if value else self._tokenizer.answer
+        return [self._tokenizer.question, *self._tokenizer.encode(text), mode]
 
     def answer(self, sentences: Iterable[tuple[int, str]]) -> list[int]:
         """The answer that the model learns: (marker, sentence) pairs, none where the passage does not say."""
         tokens = [token for at, text in sentences for token in self.sentence(at, text)]
         return [*(tokens or [self._tokenizer.none]), self._tokenizer.end]
+
+    def value(self, index: int, sentence: str, value: str) -> list[int] | None:
+        """The answer that the model learns where it is asked for a value: None where `sentence` does not hold it."""
+        told = self.sentence(index, sentence)
+        marker = self._tokenizer.marker(index)
+        words = [at for at, token in enumerate(told) if token != marker]
+        plain, wanted = [told[at] for at in words], self._tokenizer.encode(value)
+        for start in range(len(plain) - len(wanted) + 1):
+            if plain[start : start + len(wanted)] == wanted:
+                return [marker, *told[words[start] : words[start + len(wanted) - 1] + 1], self._tokenizer.end]
+        return None

@@ -1,14 +1,21 @@
-"""Constrained decoding of quotations: an answer can only be whole sentences of the passage, or that it does not say.
+"""Constrained decoding of quotations: an answer can only be sentences of the passage, or a part of one, or that it does
+not say.
 
-The model decides which sentences; the constraint lets through no token that would misquote one. It also holds a
-summary to the number of sentences that was asked for.
+The model decides which; the constraint lets through no token that would misquote one. It also holds a summary to the
+number of sentences that was asked for, and an excerpt to whole words and numbers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from .tokenizer import Tokenizer
+
+_INSIDE = re.compile(r"[A-Za-z0-9]{2}|[0-9]%")
+_IN_NUMBER = re.compile(r"[0-9][.,:][0-9]")
+_LAST = re.compile(r"[^\W_]|[%％°℃)）》」”]")
+_NUMERAL = re.compile(r"[0-9〇零一二两三四五六七八九十百千万亿]")
 
 
 class Quotation:
@@ -42,3 +49,74 @@ class Quotation:
             self._may_refuse = False
         else:
             self._left = 0
+
+
+class Excerpt(Quotation):
+    """Lets through one sentence's marker, and then a part of that sentence as it stands there.
+
+    A part begins and ends where a word or a number does. With `number`, it begins with a digit or a Chinese numeral,
+    and sentences without any are left out.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, sentences: Mapping[int, Sequence[int]], *, number: bool = False) -> None:
+        told = {marker: _Told(tokenizer, marker, tokens, number) for marker, tokens in sentences.items()}
+        self._told = {marker: sentence for marker, sentence in told.items() if sentence.starts}
+        super().__init__(tokenizer, {marker: sentences[marker] for marker in self._told})
+        self._sentence: _Told | None = None
+        self._at: tuple[int, ...] | None = None  # where the part may have come to; several while it is ambiguous
+
+    def allowed(self) -> tuple[int, ...]:
+        """The tokens that may come next; at least one."""
+        told = self._sentence
+        if told is None:
+            return super().allowed()
+        if self._at is None:
+            return tuple({told.tokens[at]: None for at in told.starts})
+        going = {told.tokens[at + 1]: None for at in self._at if at + 1 < len(told.tokens)}
+        ending = (self._tokenizer.end,) if any(at in told.ends for at in self._at) else ()
+        return (*ending, *going) or (self._tokenizer.end,)
+
+    def follow(self, token: int) -> None:
+        """`token` was chosen."""
+        told = self._sentence
+        if told is None:
+            self._sentence = self._told.get(token)
+            super().follow(token)
+        elif self._at is None:
+            self._at = tuple(at for at in told.starts if told.tokens[at] == token)
+        else:
+            self._at = tuple(at + 1 for at in self._at if told.tokens[at + 1 : at + 2] == (token,))
+
+
+class _Told:
+    """A sentence's tokens, and where in them a part may begin and end."""
+
+    def __init__(self, tokenizer: Tokenizer, marker: int, tokens: Sequence[int], number: bool) -> None:
+        self.tokens = tuple(tokens)
+        words = [at for at, token in enumerate(self.tokens) if token != marker]
+        texts = [tokenizer.raw(self.tokens[: at + 1]).decode("utf-8", "ignore") for at in words]
+        whole = texts[-1] if texts else ""
+        lengths = [0, *map(len, texts)]
+        self.starts: list[int] = []
+        self.ends: set[int] = set()
+        for at, start, end in zip(words, lengths, lengths[1:], strict=False):
+            begins = whole[start:].lstrip(" ")[:1]
+            blank = end > start and not whole[start:end].strip()
+            held = at > 0 and tokenizer.is_capital(_before(self.tokens, at, marker))
+            fits = _NUMERAL.match(begins) if number else begins.isalnum()
+            if fits and not held and not blank and _apart(whole, start):
+                self.starts.append(at)
+            if end > start and _LAST.match(whole[end - 1]) and _apart(whole, end):
+                self.ends.add(at)
+
+
+def _before(tokens: Sequence[int], at: int, marker: int) -> int:
+    """The token before `at` that is no marker."""
+    return next((token for token in reversed(tokens[:at]) if token != marker), marker)
+
+
+def _apart(text: str, at: int) -> bool:
+    """Whether no ASCII word or number goes on across place `at` of `text`."""
+    if _INSIDE.match(text[max(0, at - 1) : at + 1]):
+        return False
+    return not _IN_NUMBER.match(text[max(0, at - 1) : at + 2]) and not _IN_NUMBER.match(text[max(0, at - 2) : at + 1])

@@ -25,7 +25,7 @@ class TextStream:
     def push(self, token: int) -> str:
         """The text that `token` makes certain; nothing after a stop sequence."""
         data = self._tokenizer.bytes_after(self._before, token)
-        self._before = token
+        self._before = self._tokenizer.carried(self._before, token)
         return self._out(self._decoder.decode(data))
 
     def flush(self) -> str:

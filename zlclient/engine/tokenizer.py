@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MARKERS = 64  # sentences of one window, each opened by its own marker
-CONTROLS = ("<pad>", "<bos>", "<q>", "<a>", "<end>", "<none>", "<cap>", "<up>")
+CONTROLS = ("<pad>", "<bos>", "<q>", "<a>", "<end>", "<none>", "<cap>", "<up>", "<v>")
 # A word without inner capitals, the run of capitals before one, or any other character.
 _RUN = re.compile(r" ?[A-Z]?[a-z]+| ?[A-Z]+(?![a-z])|.", re.DOTALL)
 
@@ -38,7 +38,7 @@ class Tokenizer:
         self._digits = frozenset(self._ids[digit] for digit in "0123456789" if digit in self._ids)
         self._words: dict[str, tuple[int, ...]] = {}
         self.pad, self.bos, self.question, self.answer, self.end, self.none = range(6)
-        self._cap, self._up = self.controls["<cap>"], self.controls["<up>"]
+        self._cap, self._up, self.value = self.controls["<cap>"], self.controls["<up>"], self.controls["<v>"]
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -99,8 +99,12 @@ class Tokenizer:
         before = self.pad
         for token in tokens:
             out += self.bytes_after(before, token)
-            before = token
+            before = self.carried(before, token)
         return bytes(out)
+
+    def carried(self, before: int, token: int) -> int:
+        """What the token after `token` follows: a marker may stand between a mark of capitals and its piece."""
+        return before if self.marked(token) is not None else token
 
     def bytes_after(self, before: int, token: int) -> bytes:
         """The bytes that `token` stands for when it follows `before`, which may be a mark of capitals."""

@@ -6,15 +6,28 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 
 import torch
 
 from ..prompt import Prompt, marked
 from ..tokenizer import MARKERS, Tokenizer
 from .data import DOMAINS, Document, Language, make_document
-from .network import Batch
+from .network import Batch, Questions
 
-WHOLE = 1  # questions of a document whose answer is spelled out; of the others only the first token is trained
+DECISION = 3.0  # the weight of an answer's first token in the loss
+SPELLED = 2  # questions of a document whose answer is spelled out; of the others only the first token is trained
+
+
+@dataclass(slots=True)
+class _Row:
+    """One passage, and its questions as (question, answer) tokens: those to be decided, and those to be spelled out."""
+
+    passage: list[int]
+    domain: int = 0
+    weights: list[float] | None = None
+    decided: list[tuple[list[int], list[int]]] = field(default_factory=list[tuple[list[int], list[int]]])
+    spelled: list[tuple[list[int], list[int]]] = field(default_factory=list[tuple[list[int], list[int]]])
 
 
 def document_batch(
@@ -24,20 +37,14 @@ def document_batch(
     documents: int,
     facts: int,
     questions: int,
-    whole: int = WHOLE,
+    spelled: int = SPELLED,
     language: Language | None = None,
     loose: float | None = None,
-) -> tuple[Batch, list[tuple[Document, list[int]]]]:
-    """A batch, and each document with the place of every question's last token (the decision is made there)."""
+) -> tuple[Batch, list[Document]]:
+    """A batch and its documents; where `spelled` is `questions`, the one group has every document's in their order."""
     extra = {} if loose is None else {"loose": loose}
-    rows: list[_Row] = []
-    made: list[tuple[Document, list[int]]] = []
-    for _ in range(documents):
-        document = make_document(rng, facts, questions, language=language, **extra)
-        row = _row(document, tokenizer, rng.randrange(MARKERS - facts + 1), whole)
-        rows.append(row)
-        made.append((document, [at for at, is_decision in enumerate(row.decisions) if is_decision]))
-    return _stack(rows), made
+    made = [make_document(rng, facts, questions, language=language, **extra) for _ in range(documents)]
+    return _stack([_row(document, tokenizer, rng.randrange(MARKERS - facts + 1), spelled) for document in made]), made
 
 
 def repeat_batch(rng: random.Random, tokenizer: Tokenizer, *, documents: int, length: int) -> Batch:
@@ -47,8 +54,7 @@ def repeat_batch(rng: random.Random, tokenizer: Tokenizer, *, documents: int, le
         size = rng.randrange(10, 40)
         segment = [rng.randrange(8, tokenizer.size) for _ in range(size)]
         tokens = ([tokenizer.bos] + segment * (length // size + 1))[:length]
-        weights = [0.0 if at < size else 1.0 for at in range(length - 1)] + [0.0]
-        rows.append(_Row(tokens, list(range(length)), [0] * length, weights, [False] * length, 0))
+        rows.append(_Row(tokens, weights=[0.0 if at < size else 1.0 for at in range(length - 1)] + [0.0]))
     return _stack(rows)
 
 
@@ -64,72 +70,62 @@ def point_batch(rng: random.Random, tokenizer: Tokenizer, *, documents: int, sen
             [rng.randrange(tokenizer.first_piece, tokenizer.size) for _ in range(rng.randrange(3, 10))]
             for _ in range(sentences)
         ]
-        tokens = [tokenizer.bos]
-        for at, words in enumerate(told):
-            tokens += marked(tokenizer.marker(first + at), words)
-        row = _Row(tokens, list(range(len(tokens))), [0] * len(tokens), [0.0] * len(tokens), [False] * len(tokens), 0)
-        for part in range(1, 2 * sentences + 1):
+        row = _Row([tokenizer.bos, *(token for at, words in enumerate(told)
+                                     for token in marked(tokenizer.marker(first + at), words))])  # fmt: skip
+        for _ in range(2 * sentences):
             at = rng.randrange(sentences)
             start = rng.randrange(len(told[at]) - 1)
             words = told[at][start : start + rng.randrange(2, 5)]
-            row.ask(part, [tokenizer.question, *words, tokenizer.answer], [tokenizer.marker(first + at)])
+            row.decided.append(([tokenizer.question, *words, tokenizer.answer], [tokenizer.marker(first + at)]))
         rows.append(row)
     return _stack(rows)
 
 
-class _Row:
-    def __init__(
-        self,
-        tokens: list[int],
-        places: list[int],
-        parts: list[int],
-        weights: list[float],
-        decisions: list[bool],
-        domain: int,
-    ) -> None:
-        self.tokens, self.places, self.parts = tokens, places, parts
-        self.weights, self.decisions, self.domain = weights, decisions, domain
-        self._length = len(tokens)
-
-    def ask(self, part: int, asked: list[int], answer: list[int]) -> None:
-        """Append question `part`, which sees the passage and itself, with its answer."""
-        size = len(asked) + len(answer)
-        self.tokens += asked + answer
-        self.places += range(self._length, self._length + size)
-        self.parts += [part] * size
-        self.weights += [0.0] * (len(asked) - 1) + [3.0] + [1.0] * (len(answer) - 1) + [0.0]
-        self.decisions += [False] * (len(asked) - 1) + [True] + [False] * len(answer)
-
-
-def _row(document: Document, tokenizer: Tokenizer, first: int, whole: int) -> _Row:
-    """One passage with its questions side by side: part 0 is the passage, part i question i."""
+def _row(document: Document, tokenizer: Tokenizer, first: int, spelled: int) -> _Row:
     prompt = Prompt(tokenizer)
-    tokens = prompt.passage(document.sentences, tag=document.tag, first=first)
-    row = _Row(tokens, list(range(len(tokens))), [0] * len(tokens), [0.0] * len(tokens), [False] * len(tokens), 0)
     # A tag or an anchor tells the domain at inference; where there was neither, the anchors are the general ones.
-    row.domain = DOMAINS.index(document.domain) if document.tag else 0
-    for part, question in enumerate(document.questions, 1):
+    row = _Row(prompt.passage(document.sentences, tag=document.tag, first=first),
+               DOMAINS.index(document.domain) if document.tag else 0)  # fmt: skip
+    for question in document.questions:
         answer = prompt.answer([(first + at, document.sentences[at]) for at in question.answers])
-        if part > whole and question.kind != "summary":
-            answer = answer[:1]
-        row.ask(part, prompt.question(question.text), answer)
+        if len(row.spelled) < spelled:
+            value = None
+            if question.value and len(row.spelled) % 2:
+                at = question.answers[0]
+                value = prompt.value(first + at, document.sentences[at], question.value)
+            row.spelled.append((prompt.question(question.text, value=value is not None), value or answer))
+        else:
+            row.decided.append((prompt.question(question.text), answer[:1]))
     return row
 
 
 def _stack(rows: list[_Row]) -> Batch:
-    longest = max(len(row.tokens) for row in rows)
-
-    def padded(values: list[list[int]] | list[list[float]] | list[list[bool]], fill: float) -> torch.Tensor:
-        return torch.tensor([[*value, *[fill] * (longest - len(value))] for value in values])
-
-    parts = padded([row.parts for row in rows], -1)
-    causal = torch.ones(longest, longest, dtype=torch.bool).tril()
-    same = (parts[:, :, None] == parts[:, None, :]) | (parts[:, None, :] == 0)
+    longest = max(len(row.passage) for row in rows)
+    passages = torch.tensor([[0] * (longest - len(row.passage)) + row.passage for row in rows])
+    size = torch.tensor([len(row.passage) for row in rows])
+    weights = None
+    if any(row.weights for row in rows):
+        weights = torch.tensor([[0.0] * (longest - len(row.passage)) + (row.weights or []) for row in rows])
+    groups = [_group([row.decided for row in rows]), _group([row.spelled for row in rows])]
     return Batch(
-        tokens=padded([row.tokens for row in rows], 0).long(),
-        places=padded([row.places for row in rows], 0).long(),
-        mask=causal & same,
-        weights=padded([row.weights for row in rows], 0.0).float(),
+        passages=passages,
+        present=torch.arange(longest)[None] >= longest - size[:, None],
+        weights=weights,
+        questions=tuple(group for group in groups if group is not None),
         domains=torch.tensor([row.domain for row in rows]),
-        decisions=padded([row.decisions for row in rows], 0).bool(),
     )
+
+
+def _group(rows: list[list[tuple[list[int], list[int]]]]) -> Questions | None:
+    count = max(map(len, rows))
+    if not count:
+        return None
+    longest = max(len(asked) + len(answer) for row in rows for asked, answer in row)
+    tokens, weights = torch.zeros(len(rows), count, longest, dtype=torch.long), torch.zeros(len(rows), count, longest)
+    for row, questions in enumerate(rows):
+        for at, (asked, answer) in enumerate(questions):
+            end = len(asked) + len(answer)
+            tokens[row, at, :end] = torch.tensor(asked + answer)
+            weights[row, at, len(asked) - 1] = DECISION
+            weights[row, at, len(asked) : end - 1] = 1.0
+    return Questions(tokens, weights)

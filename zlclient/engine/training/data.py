@@ -3,7 +3,8 @@
 A document is a list of sentences. Most state a fact of their domain (`Teru Bank's net income is 41 million euros.`);
 others are loose: random words in random order, so that what makes a sentence the answer is only that it shares with the
 question what no other sentence shares. A question is answered by one sentence, by none, or, for a summary, by the
-salient ones. What a value looks like says nothing about which sentence holds it.
+salient ones. What a value looks like says nothing about which sentence holds it. Some facts hold for a year only, and
+a question about another year is one that the document does not answer.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -21,22 +22,27 @@ from .vocabulary import chinese_characters, word_lists
 Language = Literal["zh", "en"]
 DOMAINS = ("general", "finance", "law", "medicine", "science")
 LOOSE = 0.4  # share of sentences that are loose
-UNSTATED = 0.15  # share of questions whose answer no sentence states
+UNSTATED = 0.18  # share of questions whose answer no sentence states
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+DATED = 0.12  # share of facts that hold for one year
 _COUNTS = {"zh": "一二三四", "en": ("one", "two", "three", "four")}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the indices of the sentences that answer it, in order; none when the document does not say."""
+    """A question and the indices of the sentences that answer it, in order; none when the document does not say.
+
+    `value` is what a fact's sentence says and nothing more: `41 million euros`.
+    """
 
     text: str
     answers: tuple[int, ...]
     language: Language
     kind: Literal["fact", "loose", "unstated", "summary"]
+    value: str = ""
 
 
 @dataclass(slots=True)
@@ -55,6 +61,18 @@ class _Fact:
     name: str
     attribute: str
     kind: str
+    year: int = 0  # 0: always
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What sentence `at` can be asked about: its fact and value, or the words of a loose one."""
+
+    at: int
+    language: Language
+    fact: _Fact | None = None
+    value: str = ""
+    words: tuple[str, ...] = ()
 
 
 @cache
@@ -70,40 +88,49 @@ def make_document(
     domain = rng.choice(DOMAINS)
     main: Language = language or rng.choice(("zh", "en"))
     document = Document(domain, lexicon()[domain][main]["tag"] if rng.random() < 0.5 else "")
-    asked: list[Question] = []
+    told: list[_Told] = []
     names: list[tuple[Language, str]] = []
-    stated: set[_Fact] = set()
-    loose_words: list[list[str]] = []
     salient = [0]
     while len(document.sentences) < facts:
         spoken: Language = main if language or rng.random() < 0.85 else ("en" if main == "zh" else "zh")
         at = len(document.sentences)
         if rng.random() < loose:
-            sentence, question, words = _loose(rng, spoken, loose_words)
-            loose_words.append(words)
-            asked.append(Question(question, (at,), spoken, "loose"))
+            sentence, words = _loose(rng, spoken, [item.words for item in told if item.words])
+            told.append(_Told(at, spoken, words=words))
         else:
             fact = _fact(rng, domain, spoken, names)
-            if fact in stated:
+            if any(item.fact and _same(fact, item.fact) for item in told):
                 continue
-            stated.add(fact)
             names.append((spoken, fact.name))
-            sentence = _state(rng, fact)
-            asked.append(Question(_ask(rng, fact), (at,), spoken, "fact"))
+            sentence, value = _state(rng, fact)
+            told.append(_Told(at, spoken, fact, value))
         if at and rng.random() < 0.12:
             sentence = rng.choice(lexicon()["wording"][spoken]["salient"]) + sentence
             salient.append(at)
         document.sentences.append(_capitalised(sentence))
-    rng.shuffle(asked)
-    for _ in range(questions):
+    document.questions += _questions(rng, questions, domain, main, told, salient)
+    return document
+
+
+def _questions(
+    rng: random.Random, count: int, domain: str, language: Language, told: list[_Told], salient: list[int]
+) -> list[Question]:
+    """`count` questions; every sentence is asked about once before one is again."""
+    found: list[Question] = []
+    left: list[_Told] = []
+    while len(found) < count:
         roll = rng.random()
         if roll < UNSTATED:
-            document.questions.append(_unstated(rng, domain, main, names, stated, loose_words))
-        elif roll < UNSTATED + 0.06:
-            document.questions.append(_summary(rng, main, salient))
-        elif asked:
-            document.questions.append(asked.pop())
-    return document
+            found.append(_unstated(rng, domain, language, told))
+        elif roll < UNSTATED + 0.05:
+            found.append(_summary(rng, language, salient))
+        else:
+            left = left or rng.sample(told, len(told))
+            item = left.pop()
+            text = _ask(rng, item.fact) if item.fact else _asked_of(rng, item)
+            kind: Literal["fact", "loose"] = "fact" if item.fact else "loose"
+            found.append(Question(text, (item.at,), item.language, kind, item.value))
+    return found
 
 
 def _fact(rng: random.Random, domain: str, language: Language, names: list[tuple[Language, str]]) -> _Fact:
@@ -116,24 +143,31 @@ def _fact(rng: random.Random, domain: str, language: Language, names: list[tuple
     attribute, kind = rng.choice(list(words["attributes"].items()))
     if rng.random() < 0.3:
         attribute = _phrase(rng, language)
-    return _Fact(language, name, attribute, kind)
+    return _Fact(language, name, attribute, kind, rng.randrange(1990, 2030) if rng.random() < DATED else 0)
 
 
-def _state(rng: random.Random, fact: _Fact) -> str:
+def _state(rng: random.Random, fact: _Fact) -> tuple[str, str]:
+    """The fact's sentence and the value in it."""
     pattern = rng.choice(lexicon()["wording"][fact.language]["facts"])
-    filler = _phrase(rng, fact.language)
-    return pattern.format(n=fact.name, a=fact.attribute, v=_value(rng, fact.kind, fact.language), f=filler)
+    value = _value(rng, fact.kind, fact.language)
+    sentence = pattern.format(n=fact.name, a=fact.attribute, v=value, f=_phrase(rng, fact.language))
+    if fact.year:
+        sentence = f"{fact.year}年，{sentence}" if fact.language == "zh" else f"In {fact.year}, {sentence}"
+    return sentence, value
 
 
 def _ask(rng: random.Random, fact: _Fact) -> str:
     wording = lexicon()["wording"][fact.language]
     word = rng.choice(wording["words"][fact.kind])
-    return rng.choice(wording["asks"]).format(n=fact.name, a=fact.attribute, w=word)
+    text = rng.choice(wording["asks"]).format(n=fact.name, a=fact.attribute, w=word)
+    if not fact.year:
+        return text
+    return f"{fact.year}年{text}" if fact.language == "zh" else f"{text[:-1]} in {fact.year}{text[-1]}"
 
 
-def _loose(rng: random.Random, language: Language, others: list[list[str]]) -> tuple[str, str, list[str]]:
-    """A sentence of random words, a question that shares two or more of them, and the words."""
-    words = [_word(rng, language) for _ in range(rng.randrange(3, 8))]
+def _loose(rng: random.Random, language: Language, others: list[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
+    """A sentence of random words, and the words that a question may share with it."""
+    words = [_word(rng, language) for _ in range(rng.randrange(3, 10))]
     if others and rng.random() < 0.5:
         words[rng.randrange(len(words))] = rng.choice(rng.choice(others))
     if rng.random() < 0.5:
@@ -146,7 +180,13 @@ def _loose(rng: random.Random, language: Language, others: list[list[str]]) -> t
     for word in rng.sample([*words, value], len(words) + 1):
         parts += [word] if rng.random() < 0.35 else [rng.choice(glue), word]
     sentence = "".join(parts).strip("，") + "。" if language == "zh" else " ".join(parts) + "."
-    return sentence, _asked(rng, language, rng.sample(words, rng.randrange(2, min(5, len(words) + 1)))), words
+    return sentence, tuple(words)
+
+
+def _asked_of(rng: random.Random, item: _Told) -> str:
+    """A question that shares two or more words with a loose sentence."""
+    count = rng.randrange(2, min(5, len(item.words) + 1))
+    return _asked(rng, item.language, rng.sample(item.words, count))
 
 
 def _asked(rng: random.Random, language: Language, words: list[str]) -> str:
@@ -158,29 +198,37 @@ def _asked(rng: random.Random, language: Language, words: list[str]) -> str:
     return rng.choice(lexicon()["wording"][language]["asked"]).format(b=("" if language == "zh" else " ").join(body))
 
 
-def _unstated(
-    rng: random.Random,
-    domain: str,
-    language: Language,
-    names: list[tuple[Language, str]],
-    stated: set[_Fact],
-    loose_words: list[list[str]],
-) -> Question:
-    """A question about a known thing's other property, another thing's known property, or words of no sentence."""
-    if loose_words and rng.random() < 0.35:
-        spoken = "zh" if loose_words[-1][0][0] > "\u2fff" else "en"
-        words = [_word(rng, spoken) for _ in range(rng.randrange(2, 4))]
+def _unstated(rng: random.Random, domain: str, language: Language, told: list[_Told]) -> Question:
+    """A question about a known thing's other property or year, another thing's known property, or unknown words."""
+    loose = [item for item in told if item.words]
+    facts = [item.fact for item in told if item.fact]
+    if loose and (not facts or rng.random() < 0.35):
+        item = loose[-1]
+        words = [_word(rng, item.language) for _ in range(rng.randrange(2, 4))]
         if rng.random() < 0.5:
-            words.append(rng.choice(loose_words[-1]))
-        return Question(_asked(rng, spoken, words), (), spoken, "unstated")
+            words.append(rng.choice(item.words))
+        return Question(_asked(rng, item.language, words), (), item.language, "unstated")
+    names = [(fact.language, fact.name) for fact in facts]
+    like = [fact for fact in facts if fact.language == language]
     while True:
         fact = _fact(rng, domain, language, names)
-        if rng.random() < 0.4 and stated:
-            like = rng.choice(sorted(stated, key=repr))
-            if like.language == language:
-                fact = _Fact(language, fact.name, like.attribute, like.kind)
-        if not any(other.name == fact.name and other.attribute == fact.attribute for other in stated):
+        if like and rng.random() < 0.4:
+            fact = _other(rng, rng.choice(like), fact)
+        if not any(_same(fact, other) for other in facts):
             return Question(_ask(rng, fact), (), language, "unstated")
+
+
+def _other(rng: random.Random, known: _Fact, fresh: _Fact) -> _Fact:
+    """`known` of another thing, or, where it has a year, at times of another year."""
+    if known.year and rng.random() < 0.5:
+        return replace(known, year=rng.choice([year for year in range(1990, 2030) if year != known.year]))
+    return replace(known, name=fresh.name)
+
+
+def _same(asked: _Fact, stated: _Fact) -> bool:
+    """Whether `stated` answers `asked`; a question without a year is answered by a fact of any year."""
+    alike = (asked.name, asked.attribute) == (stated.name, stated.attribute)
+    return alike and (asked.year == stated.year or not asked.year or not stated.year)
 
 
 def _summary(rng: random.Random, language: Language, salient: list[int]) -> Question:

@@ -1,7 +1,7 @@
 """The decoder in PyTorch, for training; `engine/model.py` runs the same tensors in numpy.
 
-Masks are explicit, so that many questions over one passage are trained at once, each seeing only the passage and
-itself.
+Many questions over one passage are trained at once. Passages are padded on the left, so that they end together, and
+every question begins at the same place after them, seeing its passage and itself: distances are the same in all rows.
 """
 
 # PyTorch's annotations leave much unknown; the rest of strict checking stays on.
@@ -20,23 +20,54 @@ from ..config import ModelConfig, bucket_of
 
 EPSILON = 1e-6
 HIDDEN = -1e9
-LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions of the same shape: tokens (B, Q, L), padded on the right, and the weights of the loss at t + 1."""
+
+    tokens: Tensor
+    weights: Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Padded sequences.
+    """B passages with their questions.
 
-    tokens (B, T); places (B, T), whose differences are the distances; mask (B, T, T), true where a key is seen; weights
-    (B, T) of the loss of the token at t + 1; domains (B,); decisions (B, T), true before an answer's first token.
+    passages (B, P), padded on the left; present (B, P), false where padded; weights (B, P) of the loss at t + 1, or
+    None; domains (B,).
     """
 
-    tokens: Tensor
-    places: Tensor
-    mask: Tensor
-    weights: Tensor
+    passages: Tensor
+    present: Tensor
+    weights: Tensor | None
+    questions: tuple[Questions, ...]
     domains: Tensor
-    decisions: Tensor
+
+
+class Layout:
+    """What all layers share about a batch: masks to add to scores, and buckets of distances."""
+
+    def __init__(self, batch: Batch, buckets: int, anchors: int) -> None:
+        b, self.passage = batch.passages.shape
+        self.documents, self.anchors = b, anchors
+        self.sizes = [tuple(part.tokens.shape[1:]) for part in batch.questions]
+        self.rows = [b * self.passage, *(b * count * size for count, size in self.sizes)]
+        self.present = batch.present
+        longest = self.passage + max((size for _, size in self.sizes), default=0)
+        hidden = torch.where(batch.present, 0.0, HIDDEN)[:, None, None, :]
+        self.before = functional.pad(hidden, (anchors, 0))  # (B, 1, 1, m + P)
+        ahead = torch.full((longest, longest), HIDDEN).triu(1)
+        self.causal = functional.pad(ahead[: self.passage, : self.passage], (anchors, 0)) + self.before
+        self.own = [functional.pad(ahead[:size, :size], (self.passage + anchors, 0)) for _, size in self.sizes]
+        self.places: Tensor | None = None
+        if buckets:
+            table = torch.tensor([bucket_of(distance, buckets) for distance in range(longest)])
+            at = torch.arange(longest)
+            self.places = table[(at[:, None] - at[None, :]).clamp(min=0)]
+        told = batch.present.sum(1, keepdim=True)
+        # The keys that each token of a passage or a question sees, without anchors: (B, size).
+        self.seen = [batch.present.cumsum(1), *(told + torch.arange(1, size + 1) for _, size in self.sizes)]
 
 
 class Gate(nn.Module):
@@ -74,17 +105,10 @@ class PositionEncoder(nn.Module):
         self.weight = nn.Parameter(torch.zeros(config.heads, config.buckets))
         self.gate = Gate(config.heads) if gated else None
 
-    def forward(self, buckets: Tensor) -> Tensor:
-        """(B, H, T, T) from the buckets of distances (B, T, T)."""
+    def forward(self, places: Tensor) -> Tensor:
+        """(H, T, n) from the buckets of distances (T, n)."""
         weight = self.weight if self.gate is None else self.weight * self.gate()[:, None]
-        return functional.embedding(buckets, weight.T).permute(0, 3, 1, 2)
-
-
-def buckets_of(places: Tensor, buckets: int) -> Tensor:
-    """The buckets (B, T, T) of the distances between places (B, T)."""
-    table = torch.tensor([bucket_of(distance, buckets) for distance in range(LONGEST)], dtype=torch.int32)
-    places = places.int()
-    return table[(places[:, :, None] - places[:, None, :]).clamp_(0, LONGEST - 1)]
+        return functional.embedding(places, weight.T).permute(2, 0, 1)
 
 
 class Layer(nn.Module):
@@ -94,7 +118,7 @@ class Layer(nn.Module):
         super().__init__()
         d = config.width
         self.config: ModelConfig = config
-        self.entropy: Tensor | None = None  # over ln(visible keys) of the last batch, where there is a gate
+        self.entropy: list[Tensor] = []  # of the last batch's passages and groups, where there is a gate
         self.norm = nn.RMSNorm(d, eps=EPSILON)
         self.conv = nn.Parameter(torch.zeros(3, config.taps, d))
         self.qkv = nn.Linear(d, 3 * d, bias=False)
@@ -124,46 +148,84 @@ class Layer(nn.Module):
             self.out.weight.copy_(0.1 * values.T)
             self.down.weight.zero_()
 
-    def forward(
-        self, x: Tensor, batch: Batch, buckets: Tensor | None, anchors: Tensor | None, bound: float | None
-    ) -> Tensor:
-        """The layer's output (B, T, d) for x (B, T, d)."""
-        b, t, d = x.shape
-        heads, width = self.config.heads, self.config.head
-        h = self.norm(x)
-        shifted = torch.stack([functional.pad(h, (0, 0, tap, 0))[:, :t] for tap in range(self.config.taps)])
-        parts = [
-            (torch.einsum("kbtd,kd->btd", shifted, taps) @ weight.T).view(b, t, heads, width).transpose(1, 2)
-            for taps, weight in zip(self.conv, self.qkv.weight.chunk(3), strict=True)
-        ]
-        q, k, v = parts
-        mask = batch.mask[:, None]
-        bias = self.pos_encoder(buckets) if self.pos_encoder is not None else None
-        if anchors is not None and self.anchored:
-            soft = self.qkv(self.norm(anchors))[..., d:].view(b, -1, 2, heads, width).permute(2, 0, 3, 1, 4)
-            k, v = torch.cat([soft[0], k], 2), torch.cat([soft[1], v], 2)
-            mask = functional.pad(mask, (anchors.shape[1], 0), value=True)
-            bias = functional.pad(bias, (anchors.shape[1], 0)) if bias is not None else None
-        if bias is None and bound is None:
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    def forward(self, x: Tensor, layout: Layout, anchors: Tensor | None, bound: float | None) -> Tensor:
+        """The layer's output (R, d) for x (R, d): the rows of the passages, then those of each group of questions."""
+        mixed = self._mixed(self.norm(x), layout)
+        q, k, v = (part @ weight.T for part, weight in zip(mixed, self.qkv.weight.chunk(3), strict=True))
+        q = q * self.config.head**-0.5
+        if anchors is None or not self.anchored:
+            bias = self._biases(layout, 0)
+            attended = self._attended(q, k, v, None, layout, bias, bound)
         else:
-            mixed = self._attended(q, k, v, mask, bias, bound)
-        x = x + self.out(mixed.transpose(1, 2).reshape(b, t, d))
+            soft = self.qkv(self.norm(anchors))[..., self.config.width :].chunk(2, -1)
+            attended = self._attended(q, k, v, soft, layout, self._biases(layout, anchors.shape[1]), bound)
+        x = x + self.out(attended)
         gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, -1)
         return x + self.down(functional.silu(gate) * up)
 
+    def _mixed(self, h: Tensor, layout: Layout) -> list[Tensor]:
+        """The convolved rows (R, d) of queries, keys and values; a question's first rows follow its passage's last."""
+        b, d, back = layout.documents, h.shape[-1], self.config.taps - 1
+        first, *asked = h.split(layout.rows)
+        passage = first.view(b, layout.passage, d) * layout.present[..., None]
+        parts = [functional.pad(passage, (0, 0, back, 0))]
+        for part, (count, size) in zip(asked, layout.sizes, strict=True):
+            tail = passage[:, None, -back:].expand(b, count, back, d)
+            parts.append(torch.cat([tail, part.view(b, count, size, d)], 2).view(b * count, back + size, d))
+        shifted = [
+            torch.cat([part[:, back - tap : part.shape[1] - tap].reshape(-1, d) for part in parts])
+            for tap in range(self.config.taps)
+        ]
+        return [sum((row * tap for row, tap in zip(shifted[1:], taps[1:], strict=True)), shifted[0] * taps[0])
+                for taps in self.conv]  # fmt: skip
+
+    def _biases(self, layout: Layout, anchors: int) -> list[Tensor]:
+        """What is added to the scores of passages (B or 1, H or 1, P, m + P) and of each group of questions."""
+        drop = layout.anchors - anchors
+        p = layout.passage
+        masks = [layout.causal[..., drop:]]
+        masks += [own[:, drop:] + functional.pad(layout.before[..., drop:], (0, own.shape[0])) for own in layout.own]
+        if self.pos_encoder is None or layout.places is None:
+            return masks
+        bias = self.pos_encoder(layout.places)
+        parts = [bias[:, :p, :p], *(bias[:, p : p + size, : p + size] for _, size in layout.sizes)]
+        return [mask + functional.pad(part, (anchors, 0)) for mask, part in zip(masks, parts, strict=True)]
+
     def _attended(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, bias: Tensor | None, bound: float | None
-    ) -> Tensor:
-        scores = (q * self.config.head**-0.5) @ k.transpose(-1, -2)
-        scores = scores + torch.where(mask, 0.0, HIDDEN) if bias is None else scores + bias
-        weights = (scores if bias is None else scores.masked_fill_(~mask, HIDDEN)).softmax(-1)
+        self, q: Tensor, k: Tensor, v: Tensor, soft: tuple[Tensor, ...] | None, layout: Layout,
+        biases: list[Tensor], bound: float | None,
+    ) -> Tensor:  # fmt: skip
+        """Attention of all rows (R, d)."""
+        b, p, heads, width = layout.documents, layout.passage, self.config.heads, self.config.head
+        parts = zip(*(part.split(layout.rows) for part in (q, k, v)), strict=True)
+        pq, pk, pv = (part.view(b, p, heads, width).transpose(1, 2) for part in next(parts))
+        if soft is not None:
+            pk, pv = (torch.cat([lead.view(b, -1, heads, width).transpose(1, 2), part], 2)
+                      for lead, part in zip(soft, (pk, pv), strict=True))  # fmt: skip
+        extra = pk.shape[2] - p
+        seen = [(counts + extra).clamp(min=2).log() for counts in layout.seen] if bound is not None else layout.seen
+        weights = (pq @ pk.transpose(-1, -2) + biases[0]).softmax(-1)
+        found = self._kept(weights, weights @ pv, seen[0][:, None], bound, 0)
+        out = [found.transpose(1, 2).reshape(b * p, -1)]
+        for group, ((count, size), bias) in enumerate(zip(layout.sizes, biases[1:], strict=True), 1):
+            qq, qk, qv = (part.view(b, count, size, heads, width).permute(0, 3, 1, 2, 4) for part in next(parts))
+            flat = qq.reshape(b, heads, count * size, width)
+            first = (flat @ pk.transpose(-1, -2)).view(b, heads, count, size, -1)
+            weights = (torch.cat([first, qq @ qk.transpose(-1, -2)], -1) + bias.unsqueeze(2)).softmax(-1)
+            told, own = weights.split([first.shape[-1], size], -1)
+            mixed = (told.reshape(b, heads, count * size, -1) @ pv).view(qq.shape) + own @ qv
+            mixed = self._kept(weights, mixed, seen[group][:, None, None], bound, group)
+            out.append(mixed.permute(0, 2, 3, 1, 4).reshape(-1, heads * width))
+        return torch.cat(out)
+
+    def _kept(self, weights: Tensor, mixed: Tensor, seen: Tensor, bound: float | None, group: int) -> Tensor:
+        """`mixed` with the heads whose entropy over ln(visible keys) exceeds the bound at zero."""
         if bound is None:
-            return weights @ v
+            return mixed
         with torch.no_grad():
-            entropy = torch.special.entr(weights).sum(-1) / mask.sum(-1).clamp(min=2).log()
-            self.entropy = entropy
-        return (weights @ v) * (entropy <= bound)[..., None]
+            entropy = torch.special.entr(weights).sum(-1) / seen
+            self.entropy[group:] = [entropy]
+        return mixed * (entropy <= bound)[..., None]
 
 
 class Check(nn.Module):
@@ -227,14 +289,17 @@ class Decoder(nn.Module):
         self.check = Check(config) if config.check_rank else None
         self.bound: float | None = config.entropy_bound
 
-    def forward(self, batch: Batch) -> Tensor:
-        """The final normed hidden states (B, T, d)."""
-        x = self.embedding(batch.tokens)
-        buckets = buckets_of(batch.places, self.config.buckets) if self.config.buckets else None
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """The final normed hidden states: (B, P, d) of the passages, then (B, Q, L, d) of each group of questions."""
+        d = self.config.width
         anchors = None if self.anchors is None else self.anchors[batch.domains]
+        layout = Layout(batch, self.config.buckets, self.config.anchors)
+        parts = [batch.passages, *(part.tokens for part in batch.questions)]
+        x = self.embedding(torch.cat([part.flatten() for part in parts]))
         for layer in self.blocks:
-            x = layer(x, batch, buckets, anchors, self.bound)
-        return self.norm(x)
+            x = layer(x, layout, anchors, self.bound)
+        rows = self.norm(x).split([part.numel() for part in parts])
+        return [row.view(*part.shape, d) for row, part in zip(rows, parts, strict=True)]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Over the vocabulary, from hidden states."""

@@ -32,14 +32,15 @@ from .network import Batch, Decoder, Gate, PositionEncoder
 from .optimise import Optimisers
 from .scoring import score
 
-WARM = 0.06  # share of the run over which repeated segments give way to documents
-POINT = 0.3  # and over which pointing at random tokens does
+WARM = 0.04  # share of the run over which repeated segments give way to documents
+POINT = 0.15  # and over which pointing at random tokens does
 EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 4, 6, 6, 6, 8, 8, 8, 12, 16, 24)
 CHECK_FROM = 0.6
 STEM = 0.5
 PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 4.0
 ENTROPY_FROM, POSITIONS_UNTIL = 0.62, 0.82
 DECAY_FROM = 0.7
+FACTS = 64  # sentences of a batch, about
 GATED_SHARE = 0.1  # of head-queries that the calibrated entropy bound closes
 QUIET = 1e-5  # gradient norm under which a closed gate is frozen
 Log = Callable[[dict[str, Any]], None]
@@ -78,15 +79,12 @@ class Run:
         self._turn()
         batch = self._batch(rng)
         hidden = self.model(batch)
-        weights = batch.weights[:, :-1]
-        counted = weights > 0
-        targets = batch.tokens[:, 1:][counted]
-        losses = functional.cross_entropy(self.model.logits(hidden[:, :-1][counted]), targets, reduction="none")
-        weights = weights[counted]
+        rows, targets, weights = counted(batch, hidden)
+        losses = functional.cross_entropy(self.model.logits(rows), targets, reduction="none")
         loss = (losses * weights).sum() / weights.sum()
         self.losses.append(float(loss.detach()))
         if self.model.check is not None and self.share >= CHECK_FROM:
-            loss = loss + self._check_loss(batch, hidden.detach(), counted, targets)
+            loss = loss + self._check_loss(batch, [part.detach() for part in hidden])
         if self._gated:
             rise = min(1.0, max(0.0, (self.share - PENALTY_FROM) / (PENALTY_FULL - PENALTY_FROM)))
             loss = loss + PENALTY * rise * self._open_share()
@@ -118,9 +116,9 @@ class Run:
         if rng.random() < max(0.0, 0.7 * (1 - self.share / POINT)):
             sentences = rng.choice((2, 3, 4, 6, 8, 12))
             return point_batch(rng, self.tokenizer, documents=max(4, 72 // sentences), sentences=sentences)
-        facts = rng.choice(LATE_FACTS if self.share >= 0.3 else EARLY_FACTS)
-        documents = max(2, min(12, 56 // facts))
-        return document_batch(rng, self.tokenizer, documents=documents, facts=facts, questions=min(facts, 8))[0]
+        facts = rng.choice(LATE_FACTS if self.share >= POINT else EARLY_FACTS)
+        documents = max(2, min(12, FACTS // facts))
+        return document_batch(rng, self.tokenizer, documents=documents, facts=facts, questions=min(2 * facts, 16))[0]
 
     # auto: positions to zero, then the entropy gate
 
@@ -161,9 +159,9 @@ class Run:
         with torch.no_grad():
             self.model(batch)
         self.model.train()
-        real = batch.weights > 0
-        measured = [layer.entropy for layer in self.model.blocks if layer.entropy is not None]
-        values = torch.cat([entropy.transpose(1, 2)[real].flatten() for entropy in measured])
+        decided = batch.questions[0].weights > 0
+        measured = [layer.entropy[1].permute(0, 2, 3, 1)[decided].flatten() for layer in self.model.blocks]
+        values = torch.cat(measured)
         self.close_heads(round(float(values.quantile(1 - GATED_SHARE)), 4))
         self.log({"event": "entropy gate on", "step": self.step, "bound": self.model.bound, "unit": "entropy / ln n"})
 
@@ -184,15 +182,13 @@ class Run:
         batch, _ = document_batch(
             random.Random(f"freeze:{self.step}"), self.tokenizer, documents=8, facts=6, questions=6
         )
-        hidden = self.model(batch)
-        counted = batch.weights[:, :-1] > 0
-        logits = self.model.logits(hidden[:, :-1][counted])
-        functional.cross_entropy(logits, batch.tokens[:, 1:][counted]).backward()
+        rows, targets, _ = counted(batch, self.model(batch))
+        functional.cross_entropy(self.model.logits(rows), targets).backward()
         for index, (encoder, gate) in enumerate(self._gates()):
             assert encoder.weight.grad is not None
             norms = encoder.weight.grad.norm(dim=1)
             quiet = (gate().detach() == 0) & (norms < QUIET) & ~gate.frozen
-            if em < self.best - 0.02:
+            if em < self.best - 0.05:
                 continue
             gate.frozen |= quiet
             for head in quiet.nonzero().flatten().tolist():
@@ -205,27 +201,59 @@ class Run:
 
     # legacy: the check loop
 
-    def _check_loss(self, batch: Batch, hidden: Tensor, counted: Tensor, targets: Tensor) -> Tensor:
+    def _check_loss(self, batch: Batch, hidden: list[Tensor]) -> Tensor:
         """Rated candidates against what was right, and the rescored distribution, over all rounds."""
         assert self.model.check is not None
         embedding = self.model.embedding.weight.detach()
-        before = functional.pad(hidden, (0, 0, 1, 0))[:, :-2][counted]
-        read = self._read(batch)[:, :-1][counted]
+        rows, targets, _ = counted(batch, hidden)
         kept = torch.randperm(len(targets))[:256]
-        targets = targets[kept]
-        present = batch.tokens[counted.nonzero()[:, 0][kept]][:, None]
+        rows, targets = rows[kept], targets[kept]
+        before, read, present = (part[kept] for part in _context(batch, hidden, embedding))
         loss = torch.zeros(())
-        hidden = hidden[:, :-1][counted]
-        for logits, candidates, ratings in self.model.check(hidden[kept], before[kept], read[kept], embedding):
+        for logits, candidates, ratings in self.model.check(rows, before, read, embedding):
             right = (candidates == targets[:, None]).float()
-            anchored = (present == candidates[..., None]).any(-1).float()
+            anchored = (present[:, :, None] == candidates[:, None]).any(1).float()
             labels = torch.stack([right, anchored, right], -1)  # the third rating is "no jump"
             loss = loss + functional.binary_cross_entropy_with_logits(ratings, labels)
             loss = loss + functional.cross_entropy(logits, targets)
         return loss / (self.model.config.check_rounds + 1)
 
-    def _read(self, batch: Batch) -> Tensor:
-        """The mean embedding of what each token sees."""
-        seen = batch.mask.float()
-        embedded = self.model.embedding.weight.detach()[batch.tokens]
-        return (seen @ embedded) / seen.sum(-1, keepdim=True)
+
+def counted(batch: Batch, hidden: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """The hidden states (N, d) that the loss is of, their targets (N,) and weights (N,)."""
+    parts = [(part.tokens, part.weights, states) for part, states in zip(batch.questions, hidden[1:], strict=True)]
+    if batch.weights is not None:
+        parts.append((batch.passages, batch.weights, hidden[0]))
+    rows: list[Tensor] = []
+    targets: list[Tensor] = []
+    weights: list[Tensor] = []
+    for tokens, weight, states in parts:
+        real = weight[..., :-1] > 0
+        rows.append(states[..., :-1, :][real])
+        targets.append(tokens[..., 1:][real])
+        weights.append(weight[..., :-1][real])
+    return torch.cat(rows), torch.cat(targets), torch.cat(weights)
+
+
+def _context(batch: Batch, hidden: list[Tensor], embedding: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For every counted row of questions: the hidden state before it (N, d), the mean embedding of what it sees (N, d),
+    and those tokens (N, n)."""
+    b, p = batch.passages.shape
+    told = (embedding[batch.passages] * batch.present[..., None]).sum(1)
+    lengths = batch.present.sum(1)
+    longest = max(part.tokens.shape[-1] for part in batch.questions)
+    befores: list[Tensor] = []
+    reads: list[Tensor] = []
+    seen: list[Tensor] = []
+    for part, states in zip(batch.questions, hidden[1:], strict=True):
+        real = part.weights[..., :-1] > 0
+        count, size = part.tokens.shape[1:]
+        last = hidden[0][:, None, -1:].expand(b, count, 1, -1)
+        befores.append(torch.cat([last, states[:, :, :-1]], 2)[:, :, :-1][real])
+        sums = told[:, None, None] + embedding[part.tokens].cumsum(2)
+        counts = lengths[:, None, None] + torch.arange(1, size + 1)
+        reads.append((sums / counts[..., None])[:, :, :-1][real])
+        own = functional.pad(part.tokens, (0, longest - size))
+        both = torch.cat([batch.passages[:, None].expand(b, count, p), own], -1)
+        seen.append(both[:, :, None].expand(b, count, size - 1, p + longest)[real])
+    return torch.cat(befores), torch.cat(reads), torch.cat(seen)

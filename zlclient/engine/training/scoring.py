@@ -26,7 +26,7 @@ class Score:
     meant: int = 0
 
     def exact(self, kind: str) -> float:
-        """Share of exact matches among `kind`: zh, en (facts and loose sentences), fact, loose or summary."""
+        """Share of exact matches among `kind`: zh, en (facts and loose sentences), fact, loose, value, summary."""
         return self.right.get(kind, 0) / max(1, self.asked.get(kind, 0))
 
     @property
@@ -48,26 +48,22 @@ def score(model: Decoder, tokenizer: Tokenizer, *, facts: int, documents: int, s
     result = Score()
     for begun in range(0, documents, 16):
         size = min(16, documents - begun)
-        batch, made = document_batch(rng, tokenizer, documents=size, facts=facts, questions=6, whole=6)
-        hidden = model(batch)
-        counted = batch.weights > 0.5
-        guess = torch.zeros_like(batch.tokens)
-        guess[counted] = model.logits(hidden[counted]).argmax(-1)
-        wrong = (guess[:, :-1] != batch.tokens[:, 1:]) & counted[:, :-1]
-        for row, (document, places) in enumerate(made):
-            for question, at, after in zip(
-                document.questions, places, [*places[1:], batch.tokens.shape[1]], strict=True
-            ):
-                correct = not bool(wrong[row, at:after].any())
-                said = int(guess[row, at]) == tokenizer.none
+        batch, made = document_batch(rng, tokenizer, documents=size, facts=facts, questions=6, spelled=6)
+        (asked,) = batch.questions
+        guess = model.logits(model(batch)[1][:, :, :-1]).argmax(-1)
+        real = asked.weights[:, :, :-1] > 0
+        correct = ((guess == asked.tokens[:, :, 1:]) | ~real).all(-1)
+        decided = guess.gather(2, (asked.weights > 1).int().argmax(-1, keepdim=True))[..., 0]
+        valued = (asked.tokens == tokenizer.value).any(-1)
+        for row, document in enumerate(made):
+            for at, question in enumerate(document.questions):
+                said = int(decided[row, at]) == tokenizer.none
                 result.said += said
                 result.meant += question.kind == "unstated"
                 result.both += said and question.kind == "unstated"
-                for kind in {question.kind, question.language if question.kind in ("fact", "loose") else ""} - {
-                    "",
-                    "unstated",
-                }:
-                    result.asked[kind] = result.asked.get(kind, 0) + 1
-                    result.right[kind] = result.right.get(kind, 0) + correct
+                kind = "value" if valued[row, at] else question.kind
+                for name in {kind, question.language if kind in ("fact", "loose") else ""} - {"", "unstated"}:
+                    result.asked[name] = result.asked.get(name, 0) + 1
+                    result.right[name] = result.right.get(name, 0) + bool(correct[row, at])
     model.train()
     return result
