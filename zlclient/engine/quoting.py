@@ -72,7 +72,7 @@ class Excerpt(Quotation):
             return super().allowed()
         if self._at is None:
             return tuple({told.tokens[at]: None for at in told.starts})
-        going = {told.tokens[at + 1]: None for at in self._at if at + 1 < len(told.tokens)}
+        going = {told.tokens[at + 1]: None for at in self._at if at < told.last}
         ending = (self._tokenizer.end,) if any(at in told.ends for at in self._at) else ()
         return (*ending, *going) or (self._tokenizer.end,)
 
@@ -108,6 +108,7 @@ class _Told:
                 self.starts.append(at)
             if end > start and _LAST.match(whole[end - 1]) and _apart(whole, end):
                 self.ends.add(at)
+        self.last = max(self.ends, default=-1)
 
 
 def _before(tokens: Sequence[int], at: int, marker: int) -> int:
