@@ -30,7 +30,9 @@ def test_the_least_recently_used_block_goes_first(make_checkpoint):
 def test_a_block_in_use_stays(make_checkpoint):
     model, cache = Model(make_checkpoint("auto")), PrefixCache(1)
     read(model, cache, prompt(1, 1))
-    held = cache.acquire(prompt(1, 1), 0)
+    (stored,) = cache._blocks.values()
+    held = cache.acquire(stored.key, prompt(1, 1)[:CHUNK])
+    assert held is stored
     assert cache.stats.in_use == 1
     read(model, cache, prompt(2, 1))  # finds no room
     cache.release(held)

@@ -17,7 +17,9 @@ import numpy as np
 
 from .model import CHUNK, Model
 from .safetensors import Array
-from .state import State
+from .state import State, Step
+
+COPIES = 32  # blocks copied in one turn, in about the time that one takes to compute
 
 
 @dataclass(slots=True)
@@ -60,26 +62,31 @@ class PrefixCache:
             users = sum(block.users > 0 for block in self._blocks.values())
             return CacheStats(self._queries, self._hits, len(self._blocks), self._capacity, users)
 
-    def acquire(self, tokens: Sequence[int], domain: int) -> list[Block]:
-        """The longest chain of blocks that `tokens` begin with, at least one token left over; give it to `release`."""
-        found: list[Block] = []
+    def asked(self, tokens: int) -> None:
+        """Count a prompt of `tokens` that is going to be looked up."""
         with self._lock:
-            self._queries += len(tokens)
-            for key, part in _chain(tokens[: len(tokens) - 1], domain):
-                block = self._blocks.get(key)
-                if block is None or block.tokens != part:
-                    break
-                block.users += 1
-                self._blocks.move_to_end(key)
-                found.append(block)
-            self._hits += len(found) * CHUNK
-        return found
+            self._queries += tokens
 
-    def release(self, blocks: Sequence[Block]) -> None:
-        """The blocks are no longer being copied."""
+    def acquire(self, key: bytes, tokens: Sequence[int]) -> Block | None:
+        """The block under `key` if it holds `tokens`; it stays until it is given to `release`."""
         with self._lock:
-            for block in blocks:
-                block.users -= 1
+            block = self._blocks.get(key)
+            if block is None or block.tokens != tuple(tokens):
+                return None
+            block.users += 1
+            self._blocks.move_to_end(key)
+            self._hits += CHUNK
+            return block
+
+    def release(self, block: Block) -> None:
+        """The block is no longer being copied."""
+        with self._lock:
+            block.users -= 1
+
+    def clear(self) -> None:
+        """Forget all blocks, with a fresh lock: for a forked child, where another thread may have held it."""
+        self._lock = threading.Lock()
+        self._blocks = OrderedDict()
 
     def store(self, key: bytes, tokens: Sequence[int], state: State) -> None:
         """Keep the last CHUNK tokens of `state` under `key`; nothing when it is there or every block is in use."""
@@ -94,35 +101,61 @@ class PrefixCache:
             self._blocks[key] = _copied(key, tuple(tokens), state)
 
 
+class Reading:
+    """A prompt on its way into a fresh state, one turn at a time: from the cache where it can be, else by computing.
+
+    Cut always at whole blocks, so that a prompt gives the same bits from the cache as without it.
+    """
+
+    def __init__(self, model: Model, cache: PrefixCache, tokens: Sequence[int], state: State) -> None:
+        """`tokens` are at least one; the last is always computed."""
+        self._model, self._cache, self._tokens, self._state = model, cache, tokens, state
+        self._key = state.domain.to_bytes(2, "little")
+        self.cached = 0  # tokens that came from the cache
+        cache.asked(len(tokens))
+        state.reserve(len(tokens))
+
+    @property
+    def whole_blocks(self) -> bool:
+        """Whether a whole block is still to come before the last token."""
+        return len(self._tokens) - self._state.length > CHUNK
+
+    def turn(self) -> Step | None:
+        """Copy up to COPIES blocks, or compute at most CHUNK tokens; the step after the last token, else None."""
+        state = self._state
+        if not self.whole_blocks:
+            return self._model.forward(self._tokens[state.length :], state)
+        for copied in range(COPIES):
+            part = tuple(self._tokens[state.length : state.length + CHUNK])
+            key = hashlib.blake2b(self._key + np.array(part, "<i4").tobytes(), digest_size=16).digest()
+            block = self._cache.acquire(key, part)
+            if block is None and copied:
+                return None
+            self._key = key
+            if block is None:
+                self._model.forward(part, state)
+                self._cache.store(key, part, state)
+                return None
+            try:
+                _paste(block, state)
+            finally:
+                self._cache.release(block)
+            self.cached += CHUNK
+            if not self.whole_blocks:
+                return None
+        return None
+
+
 def read_prompt(model: Model, cache: PrefixCache, tokens: Sequence[int], state: State) -> tuple[int, list[int]]:
     """Fill a fresh `state` from the cache, and store the prompt's further whole blocks.
 
     Returns:
         How many tokens came from the cache, and the tokens (at least one) that are still to be read.
     """
-    blocks = cache.acquire(tokens, state.domain)
-    try:
-        state.reserve(len(tokens))
-        for block in blocks:
-            _paste(block, state)
-    finally:
-        cache.release(blocks)
-    for number, (key, part) in enumerate(_chain(tokens[: len(tokens) - 1], state.domain)):
-        if number >= len(blocks):
-            model.forward(part, state)
-            cache.store(key, part, state)
-    return len(blocks) * CHUNK, list(tokens[state.length :])
-
-
-def _chain(tokens: Sequence[int], domain: int) -> list[tuple[bytes, tuple[int, ...]]]:
-    """The key and tokens of each whole block."""
-    key = domain.to_bytes(2, "little")
-    found: list[tuple[bytes, tuple[int, ...]]] = []
-    for at in range(0, len(tokens) - CHUNK + 1, CHUNK):
-        part = tuple(tokens[at : at + CHUNK])
-        key = hashlib.blake2b(key + np.array(part, "<i4").tobytes(), digest_size=16).digest()
-        found.append((key, part))
-    return found
+    reading = Reading(model, cache, tokens, state)
+    while reading.whole_blocks:
+        reading.turn()
+    return reading.cached, list(tokens[state.length :])
 
 
 def _copied(key: bytes, tokens: tuple[int, ...], state: State) -> Block:

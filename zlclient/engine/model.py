@@ -60,11 +60,21 @@ class Model:
         self._decoder = Decoder(config, self.embedding, self._norm, self._head, self._layers, self._check)
         self._triangle = np.triu(np.full((CHUNK, CHUNK), HIDDEN, np.float32), 1)
 
-    def start(self, domain: str = "") -> State:
-        """A fresh state; `domain` switches that domain's anchors on, an unknown one the first domain's."""
+    def start(self, domain: str = "", *, limit: int | None = None) -> State:
+        """A fresh state; `domain` switches that domain's anchors on, an unknown one the first domain's.
+
+        Its memory is never more than `limit` tokens need, if there is a limit.
+        """
         domains = self.config.domains
         index = domains.index(domain) if domain in domains else 0
-        return State.empty(self.config, self._anchors[index] if self._anchors else [], index)
+        state = State.empty(self.config, self._anchors[index] if self._anchors else [], index, min(256, limit or 256))
+        state.limit = limit
+        return state
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes of keys and values that one token takes in all layers."""
+        return self.config.layers * self.config.width * 2 * 4
 
     def forward(self, tokens: Sequence[int], state: State, trace: Trace | None = None) -> Step:
         """Read `tokens` (at least one) into `state`; the logits of what follows them.

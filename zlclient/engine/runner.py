@@ -4,67 +4,47 @@
     for piece in engine.stream(tokens, domain="law"):
         print(piece.text, end="")
 
-Each sequence is computed alone, so an answer never depends on what else is running; at temperature 0 it is the same
-bit for bit every time.
+All streams of an engine are computed together (see `scheduler`), and each is bit for bit what it would be alone; at
+temperature 0 it is the same every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Literal
 
 from ..errors import InputError
-from .cache import PrefixCache, read_prompt
+from .cache import PrefixCache
 from .checkpoint import Checkpoint, load_shipped
 from .config import Generation
-from .model import LONGEST, Model, Step
-from .quoting import Quotation
-from .sampler import Sampler, Sampling, softmax
-from .snapshots import Snapshot, Snapshots
-from .state import State
-from .text_stream import TextStream
+from .metrics import Metrics
+from .model import LONGEST, Model
+from .request import Constraint, Finish, Outcome, Piece, Request
+from .sampler import Sampling
+from .scheduler import Limits, PromptTooLong, Scheduler
+from .snapshots import Snapshots
 from .tokenizer import Tokenizer
 
-Finish = Literal["end", "stop", "length", "doubt"]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One token: the text it made certain, its probability, and legacy's verdict and further check rounds."""
-
-    token: int
-    text: str
-    probability: float
-    verdict: float | None = None
-    further: int = 0
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a sequence went; complete once its stream has ended.
-
-    `finish`: end (the model ended it), stop (a stop sequence), length (max_tokens), doubt (a snapshot was under its
-    threshold: the text does not firmly state it; the doubtful token and what follows are not given out).
-    """
-
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    tokens: list[int] = field(default_factory=list[int])
-    text: str = ""
-    finish: Finish = "end"
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
-    further: int = 0
-    gated: tuple[int, int] = (0, 0)
+__all__ = ["Engine", "Finish", "Outcome", "Piece"]
 
 
 class Engine:
-    """A model with its prefix cache; safe to use from several threads."""
+    """A model with its prefix cache and its scheduler; safe to use from several threads, and in a forked child."""
 
-    def __init__(self, checkpoint: Checkpoint, *, cache_blocks: int = 256, check_prompt: bool = True) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        cache_blocks: int = 256,
+        check_prompt: bool = True,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.model = Model(checkpoint, check_prompt=check_prompt)
         self.cache = PrefixCache(cache_blocks)
+        self.metrics = Metrics()
+        self.scheduler = Scheduler(self.model, self.cache, limits or Limits(), self.metrics, clock)
 
     @classmethod
     def shipped(cls, generation: Generation) -> Engine:
@@ -85,10 +65,11 @@ class Engine:
         max_tokens: int = 1024,
         stop: Sequence[str] = (),
         thresholds: bool = True,
-        constraint: Quotation | None = None,
+        constraint: Constraint | None = None,
         outcome: Outcome | None = None,
     ) -> Iterator[Piece]:
-        """Read `tokens` and yield what follows.
+        """Read `tokens` and yield what follows. Work begins with the first piece asked for, and ends when the iterator
+        is closed.
 
         Args:
             tokens: the prompt's, at least one.
@@ -101,67 +82,35 @@ class Engine:
             outcome: filled in while the stream is read.
 
         Raises:
-            InputError: the prompt is empty or does not fit with `max_tokens` in the model's positions.
+            InputError: the prompt is empty, or max_tokens is.
+            PromptTooLong: they do not fit together in the model's positions, or in what the engine has room for.
+            QueueFull: from the iterator, when too many requests wait.
         """
-        if not tokens or max_tokens < 1 or len(tokens) + max_tokens > LONGEST:
-            raise InputError(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens} are not within {LONGEST}")
-        return self._stream(
-            tokens, self.model.start(domain), Sampler(sampling or Sampling()), max_tokens,
-            TextStream(self.tokenizer, stop), self._snapshots(domain, thresholds), constraint, outcome or Outcome(),
+        if not tokens or max_tokens < 1:
+            raise InputError(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens}: both must be at least 1")
+        room = min(LONGEST, self.scheduler.limits.positions)
+        if len(tokens) + max_tokens > room:
+            raise PromptTooLong(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens} are not within {room}")
+        request = Request(
+            tokens, domain, max_tokens, sampling or Sampling(), self.tokenizer, stop,
+            self._snapshots(domain, thresholds), constraint, outcome or Outcome(),
         )  # fmt: skip
+        return self._stream(request)
 
     def _snapshots(self, domain: str, thresholds: bool) -> Snapshots:
         table = self.model.config.thresholds
         known = table.get(domain) or table.get("general")
         return Snapshots(self.tokenizer, known if known and thresholds else {})
 
-    def _stream(
-        self, tokens: Sequence[int], state: State, sampler: Sampler, max_tokens: int,
-        text: TextStream, snapshots: Snapshots, constraint: Quotation | None, outcome: Outcome,
-    ) -> Iterator[Piece]:  # fmt: skip
-        outcome.prompt_tokens, outcome.snapshots = len(tokens), snapshots.taken
-        outcome.cached_tokens, rest = read_prompt(self.model, self.cache, tokens, state)
-        step = self.model.forward(rest, state)
-        outcome.finish = "length"
-        while len(outcome.tokens) < max_tokens:
-            token = _choose(step, sampler, constraint)
-            if token == self.tokenizer.end:
-                outcome.finish = "end"
-                break
-            point = snapshots.point(token)
-            probability = float(softmax(step.logits)[token])
-            firm = snapshots.follow(token, point, probability)
-            if not firm and (constraint is None or point == "answer"):  # a quotation's numbers cannot be wrong
-                outcome.finish = "doubt"
-                break
-            piece = self._piece(token, probability, step, text, outcome)
-            yield piece
-            if text.stopped is not None:
-                outcome.finish = "stop"
-                break
-            if len(outcome.tokens) < max_tokens:
-                step = self.model.forward([token], state)
-        outcome.gated = (state.gated[0], state.gated[1])
-        rest_of_text = text.flush()
-        if rest_of_text:
-            outcome.text += rest_of_text
-            yield Piece(self.tokenizer.pad, rest_of_text, 1.0)
-
-    def _piece(self, token: int, probability: float, step: Step, text: TextStream, outcome: Outcome) -> Piece:
-        piece = Piece(token, text.push(token), probability, step.verdict, step.further)
-        outcome.tokens.append(token)
-        outcome.text += piece.text
-        outcome.further += step.further
-        return piece
-
-
-def _choose(step: Step, sampler: Sampler, constraint: Quotation | None) -> int:
-    if constraint is None:
-        return sampler.choose(step.logits)
-    allowed = constraint.allowed()
-    token = allowed[0] if len(allowed) == 1 else allowed[sampler.choose(step.logits[list(allowed)])]
-    constraint.follow(token)
-    return token
+    def _stream(self, request: Request) -> Iterator[Piece]:
+        self.scheduler.submit(request)
+        try:
+            while (piece := request.pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            request.cancelled = True
 
 
 @cache

@@ -12,17 +12,23 @@ from .safetensors import Array
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """`temperature` 0 is greedy and draws nothing; `top_p` keeps the fewest tokens that hold this much probability."""
+    """`temperature` 0 is greedy and draws nothing; `top_p` keeps the fewest tokens that hold this much probability.
+
+    `logprobs` asks for each token's log probability and for that many likeliest ones beside it; None for neither.
+    """
 
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
+    logprobs: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2:
             raise InputError("must be from 0 to 2", where="temperature")
         if not 0 < self.top_p <= 1:
             raise InputError("must be above 0 and at most 1", where="top_p")
+        if self.logprobs is not None and not 0 <= self.logprobs <= 20:
+            raise InputError("must be from 0 to 20", where="logprobs")
 
 
 class Sampler:
@@ -49,3 +55,9 @@ def softmax(logits: Array) -> Array:
     """Probabilities (V,) of logits (V,)."""
     shifted = np.exp(logits - logits.max())
     return shifted / shifted.sum()
+
+
+def log_softmax(logits: Array) -> Array:
+    """Log probabilities (V,) of logits (V,)."""
+    shifted = logits - logits.max()
+    return shifted - np.log(np.exp(shifted).sum())

@@ -36,6 +36,7 @@ class State:
     before: Array
     read: Array
     length: int = 0
+    limit: int | None = None  # it never has room for more tokens than these
     gated: list[int] = field(default_factory=lambda: [0, 0])  # head-queries closed, and all
 
     @classmethod
@@ -59,7 +60,10 @@ class State:
         for layer, buffer in enumerate(self.stored):
             needed = self.leads[layer] + self.length + tokens
             if needed > buffer.shape[1]:
-                grown = np.empty((buffer.shape[0], max(needed, buffer.shape[1] * 3 // 2), buffer.shape[2]), np.float32)
+                rows = max(needed, buffer.shape[1] * 3 // 2)
+                if self.limit is not None:
+                    rows = max(needed, min(rows, self.leads[layer] + self.limit))
+                grown = np.empty((buffer.shape[0], rows, buffer.shape[2]), np.float32)
                 grown[:, : self.leads[layer] + self.length] = buffer[:, : self.leads[layer] + self.length]
                 self.stored[layer] = grown
 

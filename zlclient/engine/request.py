@@ -1,0 +1,165 @@
+"""One request inside the engine: what it asks, how far it is, and how its next token is chosen.
+
+The scheduler feeds it steps; it puts pieces where its consumer waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Literal, Protocol
+
+import numpy as np
+
+from .safetensors import Array
+from .sampler import Sampler, Sampling, log_softmax
+from .snapshots import Snapshot, Snapshots
+from .state import State, Step
+from .text_stream import TextStream
+from .tokenizer import Tokenizer
+
+Finish = Literal["end", "stop", "length", "doubt", "cancelled"]
+
+
+class Constraint(Protocol):
+    """What may come next, as `quoting.Quotation` says it; one for each request."""
+
+    def allowed(self) -> tuple[int, ...]:
+        """The tokens that may come next; at least one."""
+        ...
+
+    def follow(self, token: int) -> None:
+        """`token` was chosen."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One token: the text it made certain, its probability, and legacy's verdict and further check rounds.
+
+    `top` holds the likeliest tokens with their log probabilities, the best first, as many as Sampling.logprobs asked.
+    """
+
+    token: int
+    text: str
+    probability: float
+    verdict: float | None = None
+    further: int = 0
+    logprob: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a sequence went; complete once its stream has ended.
+
+    `finish`: end (the model ended it), stop (a stop sequence), length (max_tokens), doubt (a snapshot was under its
+    threshold: the text does not firmly state it; the doubtful token and what follows are not given out), cancelled
+    (nobody read on).
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    tokens: list[int] = field(default_factory=list[int])
+    text: str = ""
+    finish: Finish = "end"
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    further: int = 0
+    gated: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds on the scheduler's clock; 0 until it happened."""
+
+    arrived: float = 0.0
+    scheduled: float = 0.0
+    first: float = 0.0  # token
+    last: float = 0.0  # token
+
+
+class Request:
+    """A prompt on its way to an answer.
+
+    `pieces` is where its consumer waits: pieces, then None, or an exception. `cancelled` may be set by any thread; the
+    rest is the scheduler's.
+    """
+
+    def __init__(
+        self, prompt: Sequence[int], domain: str, max_tokens: int, sampling: Sampling, tokenizer: Tokenizer,
+        stop: Sequence[str], snapshots: Snapshots, constraint: Constraint | None, outcome: Outcome,
+    ) -> None:  # fmt: skip
+        self.prompt, self.domain, self.max_tokens = list(prompt), domain, max_tokens
+        self.outcome, self.times = outcome, Times()
+        self.pieces: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
+        self.cancelled = False
+        self.state: State | None = None
+        self.token = tokenizer.pad  # the last one chosen
+        self.reading = True  # not all of the prompt has been read
+        self._tokenizer, self._sampling, self._sampler = tokenizer, sampling, Sampler(sampling)
+        self._text, self._snapshots, self._constraint = TextStream(tokenizer, stop), snapshots, constraint
+        outcome.prompt_tokens, outcome.snapshots, outcome.finish = len(prompt), snapshots.taken, "length"
+
+    @property
+    def positions(self) -> int:
+        """How many it may come to hold."""
+        return len(self.prompt) + self.max_tokens
+
+    @property
+    def left(self) -> int:
+        """Tokens of the prompt that are still to be read."""
+        return len(self.prompt) - (self.state.length if self.state else 0)
+
+    def take(self, step: Step) -> bool:
+        """Choose the next token from `step` and give its piece out; whether there is to be another step."""
+        outcome, token = self.outcome, self._choose(step)
+        if token == self._tokenizer.end:
+            return self._ended("end")
+        logprobs = log_softmax(step.logits)
+        point = self._snapshots.point(token)
+        probability = float(np.exp(logprobs[token]))
+        firm = self._snapshots.follow(token, point, probability)
+        if not firm and (self._constraint is None or point == "answer"):  # a quotation's numbers cannot be wrong
+            return self._ended("doubt")
+        self.token = token
+        outcome.tokens.append(token)
+        outcome.further += step.further
+        self._give(self._piece(token, probability, logprobs, step))
+        if self._text.stopped is not None:
+            return self._ended("stop")
+        return len(outcome.tokens) < self.max_tokens or self._ended("length")
+
+    def close(self, problem: BaseException | None = None) -> None:
+        """Nothing more comes: give out what text was held back, or say what went wrong."""
+        if self.state is not None:
+            self.outcome.gated = (self.state.gated[0], self.state.gated[1])
+        self.state = None
+        if problem is None and not self.cancelled and (rest := self._text.flush()):
+            self._give(Piece(self._tokenizer.pad, rest, 1.0))
+        self.pieces.put(problem)
+
+    def _choose(self, step: Step) -> int:
+        if self._constraint is None:
+            return self._sampler.choose(step.logits)
+        allowed = self._constraint.allowed()
+        token = allowed[0] if len(allowed) == 1 else allowed[self._sampler.choose(step.logits[list(allowed)])]
+        self._constraint.follow(token)
+        return token
+
+    def _piece(self, token: int, probability: float, logprobs: Array, step: Step) -> Piece:
+        text = self._text.push(token)
+        asked = self._sampling.logprobs
+        if asked is None:
+            return Piece(token, text, probability, step.verdict, step.further)
+        best = np.argsort(-logprobs, kind="stable")[:asked].tolist()
+        top = tuple((int(other), float(logprobs[other])) for other in best)
+        return Piece(token, text, probability, step.verdict, step.further, float(logprobs[token]), top)
+
+    def _give(self, piece: Piece) -> None:
+        self.outcome.text += piece.text
+        self.pieces.put(piece)
+
+    def _ended(self, finish: Finish) -> bool:
+        self.outcome.finish = finish
+        return False
