@@ -243,3 +243,30 @@ def test_our_check_agrees_with_jsonschema(schema: dict[str, Any], value: Any):
 def test_patterns_are_matched_as_written():
     for pattern in (r"^v\d+\.\d+\.\d+$", "^(?:yes|no)$", r"^[\w.-]{2,8}$", "^a{2}b?c*$", r"^\S+ \S+$"):
         assert re.search(pattern, valid({"type": "string", "pattern": pattern}))
+
+
+def test_fields_are_read_from_a_passage_in_the_type_that_the_schema_wants():
+    stated = {"net income of the year": "3.2亿元", "signed": "1 March 2024", "staff": "1,250", "tenant": "Teru Bank"}
+    schema = {
+        "type": "object",
+        "properties": {
+            "net_income": {"type": "number", "description": "of the year"},
+            "signed": {"type": "string", "format": "date"},
+            "staff": {"type": "integer", "minimum": 1},
+            "tenant": {"type": "string"},
+            "guarantor": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "court": {"type": ["string", "null"]},
+            "notes": {"type": "string"},
+        },
+        "required": ["net_income", "signed", "staff", "tenant", "guarantor", "court", "notes"],
+    }
+    assert valid(schema, source=Source(field=lambda kind, wanted: stated.get(wanted))) == {
+        "net_income": 320_000_000, "signed": "2024-03-01", "staff": 1250, "tenant": "Teru Bank",
+        "guarantor": None, "court": None, "notes": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("text", [None, "", "many words 12.5 and 2024-01-02"])
+def test_whatever_a_passage_states_the_value_is_valid(name, text):
+    valid(SCHEMAS[name], source=Source(field=lambda kind, wanted: text))

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from .field_values import date_in, number_in, spoken
 from .schema_check import Schema, Unresolvable, fits, merge, resolve
 from .schema_strings import formatted, matching, sized
 
@@ -29,12 +30,21 @@ class Unsatisfiable(ValueError):
     """No value was found that fits the schema; the message says why, as far as is known."""
 
 
+Field = Callable[[Literal["string", "number"], str], str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What values are drawn from: the request's text, and the answer a plain question would get."""
+    """What values are drawn from: the request's text, and the answer a plain question would get.
+
+    `field` reads a value out of a passage, as it stands there, by its kind and by what it is called (the property's
+    name and its description); None where the passage does not state it. Where there is a `field`, a value that it does
+    not find is null or empty if the schema lets it be.
+    """
 
     text: str = ""
     answer: Callable[[], str] = str
+    field: Field | None = None
 
 
 def generate(schema: Schema, seed: str, source: Source = Source()) -> Any:
@@ -70,6 +80,14 @@ class _Maker:
         if depth > DEEPEST:
             raise Unsatisfiable("the schema has no value of finite depth")
         rules = self._flat(schema, depth)
+        if self._source.field is not None and not {"const", "enum"} & rules.keys():
+            kind = self._kind(rules, depth)
+            if kind in ("string", "integer", "number") and rules.get("format", "date") == "date":
+                found = self._read(kind, rules, name)
+                if found is not None or _nullable(resolve(schema, self._root)):
+                    return found
+                if kind == "string" and "format" not in rules and fits("", rules, self._root):
+                    return ""
         if "const" in rules:
             return rules["const"]
         if "enum" in rules:
@@ -254,6 +272,22 @@ class _Maker:
             value = self._rng.randint(first, last) * step
         return int(value) if whole else value
 
+    def _read(self, kind: str, rules: Schema, name: str) -> str | float | None:
+        """What the passage states of a property, if it fits the schema."""
+        assert self._source.field is not None
+        wanted = f"{spoken(name)} {rules.get('description', '')}".strip()
+        if kind == "string":
+            text = self._source.field("string", wanted)
+            if rules.get("format") == "date":
+                text = None if text is None else date_in(text)
+            value: str | float | None = text
+        else:
+            text = self._source.field("number", wanted)
+            value = None if text is None else number_in(text)
+            if value is not None and kind == "integer":
+                value = int(value) if float(value).is_integer() else None
+        return value if value is not None and fits(value, rules, self._root) else None
+
     def _fraction(self, lower: float, upper: float) -> float:
         for digits in (1, 2, 3, 6, 12):
             value = round(self._rng.uniform(lower, upper), digits)
@@ -301,6 +335,15 @@ _IMPLIED = {
     "exclusiveMaximum": "number",
     "multipleOf": "number",
 }
+
+
+def _nullable(rules: Schema) -> bool:
+    """Whether null fits: by its type, or as one of its options."""
+    kind = rules.get("type")
+    if kind == "null" or (isinstance(kind, list) and "null" in kind):
+        return True
+    options = [*rules.get("anyOf", ()), *rules.get("oneOf", ())]
+    return any(isinstance(option, Mapping) and cast("Schema", option).get("type") == "null" for option in options)
 
 
 def _cost(option: Any) -> int:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..errors import WireError
 from .base import Ask, Event, Responder, Text, Tool, ToolCall
 from .offline import answer, stop_words
 from .reading import untagged
+
+if TYPE_CHECKING:
+    from ..schema import Field
 
 _WORD = re.compile(r"[A-Za-z]+|[\u3400-\u9fff]{2,}")
 # Words of tool names and descriptions that say nothing of what the tool is about.
@@ -43,12 +47,23 @@ class StructuredResponder(Responder):
 
     def respond(self, ask: Ask) -> Iterable[Event] | None:
         """One ToolCall, or one Text that is JSON; raises WireError 400 for a schema that nothing satisfies."""
-        tool = chosen_tool(ask)
-        if tool is not None:
-            return (ToolCall(tool.name, _value(tool.schema, ask, tool.name)),)
-        if ask.output_schema is not None:
-            return (Text(json.dumps(_value(ask.output_schema, ask, ""), ensure_ascii=False)),)
-        return None
+        return prescribed(ask)
+
+
+def prescribed(ask: Ask, field: Field | None = None) -> tuple[Event] | None:
+    """The ToolCall or the JSON Text that `ask` prescribes, None where it prescribes none.
+
+    `field` reads values out of a passage; without one they are drawn from the question.
+
+    Raises:
+        WireError: 400, for a schema that nothing satisfies.
+    """
+    tool = chosen_tool(ask)
+    if tool is not None:
+        return (ToolCall(tool.name, _value(tool.schema, ask, tool.name, field)),)
+    if ask.output_schema is not None:
+        return (Text(json.dumps(_value(ask.output_schema, ask, "", field), ensure_ascii=False)),)
+    return None
 
 
 def chosen_tool(ask: Ask) -> Tool | None:
@@ -82,12 +97,12 @@ def _words(text: str) -> set[str]:
     return found
 
 
-def _value(schema: object, ask: Ask, name: str) -> dict[str, object]:
+def _value(schema: object, ask: Ask, name: str, field: Field | None) -> dict[str, object]:
     # Only requests with a schema pay for the import.
     from ..schema import Source, Unsatisfiable, generate
 
     seed = f"{name}|{ask.seed}|{ask.turn}|{ask.question}"
     try:
-        return generate(schema, seed, Source(untagged(ask.question), lambda: answer(ask)))  # type: ignore[arg-type]
+        return generate(schema, seed, Source(untagged(ask.question), lambda: answer(ask), field))  # type: ignore[arg-type]
     except Unsatisfiable as error:
         raise WireError(400, f"The schema cannot be satisfied: {error}") from None
