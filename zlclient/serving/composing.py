@@ -8,8 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from .responders.base import Ask, Event, Fault, Finish, Pace, Pause, StopReason, Text, Thinking, ToolCall, Usage
+from .responders.base import (
+    Ask,
+    Chosen,
+    Event,
+    Fault,
+    Finish,
+    Head,
+    Measured,
+    Pace,
+    Pause,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+)
 from .tokens import count, count_json, pieces
+
+UNLIMITED = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +52,22 @@ class _Composer:
     """One answer on its way: what was used so far, and why it will end."""
 
     def __init__(self, ask: Ask, new_id: Callable[[], str]) -> None:
-        self._limit = ask.max_tokens if ask.max_tokens is not None else 1 << 60
+        self._limit = ask.max_tokens if ask.max_tokens is not None else UNLIMITED
         self._new_id = new_id
         self._cutter = _StopCutter(ask.stop)
         self._used = self._thought = 0
         self._reason: StopReason = "end_turn"
         self._full = False
         self._usage = Usage()
+        self._stopped: str | None = None
         self._pace = 0.0
+        self._tokens: tuple[Chosen, ...] = ()  # not given out yet
 
     def run(self, events: Iterable[Event]) -> Iterator[Composed]:
         for event in events:
             match event:
                 case Text(text):
+                    self._tokens += event.tokens
                     yield from self._text(self._cutter.feed(text))
                 case Thinking(text):
                     yield from self._thinking(text)
@@ -57,11 +77,16 @@ class _Composer:
                     yield event
                 case Pace(seconds):
                     self._pace = seconds
+                case Measured():
+                    self._limit, self._cutter = UNLIMITED, _StopCutter(())
+                case Head():
+                    pass  # the head has gone
                 case Fault():
                     yield event
                     return
                 case Finish():
                     self._reason, self._usage = event.stop_reason or self._reason, event.usage
+                    self._stopped = event.stop_sequence
                     break
             if self._full or self._cutter.found is not None:
                 break
@@ -78,12 +103,16 @@ class _Composer:
             left = self._limit - self._used
             if len(cut) <= left:
                 self._used += len(cut)
-                yield Text(piece)
+                yield Text(piece, self._told())
                 continue
             self._used, self._full = self._limit, True
             if left > 0:
-                yield Text("".join(cut[:left]))
+                yield Text("".join(cut[:left]), self._told())
             return
+
+    def _told(self) -> tuple[Chosen, ...]:
+        tokens, self._tokens = self._tokens, ()
+        return tokens
 
     def _thinking(self, text: str) -> Iterator[Composed]:
         for piece in _paced(text, self._pace):
@@ -97,7 +126,7 @@ class _Composer:
         return call if call.id else replace(call, id=self._new_id())
 
     def _done(self) -> Done:
-        found = None if self._full else self._cutter.found
+        found = None if self._full else self._cutter.found or self._stopped
         reason = "max_tokens" if self._full else "stop_sequence" if found is not None else self._reason
         return Done(reason, found, self._used, self._thought, self._usage)
 

@@ -23,11 +23,12 @@ from typing import Any, cast
 from ..models import Catalogue
 from .errors import Dialect, WireError, error_response
 from .faults import asked_fault, fault_response, with_fault
-from .responders.base import Ask, Event, Fault, Pace, Pause, Responder
+from .responders.base import Ask, Event, Fault, Head, Pace, Pause, Responder
 from .routes import find_route
 from .wire import Piece, WireRequest, WireResponse
 
 MAX_BODY = 32 * 1024 * 1024  # the Messages API's published limit
+OPEN_PATHS = frozenset(("/health", "/health/zero-layer", "/metrics"))  # whoever watches the server has no key
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class LocalServer:
     """Answers requests of the Anthropic and OpenAI APIs from `responders`, asked in order.
 
     Args:
-        responders: who answers; None means the structured and the offline responder.
+        responders: who answers; None means the built-in ones.
         catalogue: which models exist and what each accepts; None means the bundled one.
         strict: only models that the catalogue lists are known.
         require_key: without a key the answer is 401.
@@ -91,7 +92,8 @@ class LocalServer:
     ) -> None:
         self.responders = tuple(default_responders() if responders is None else responders)
         self.catalogue = catalogue or Catalogue.bundled()
-        self.strict, self.require_key, self.models = strict, require_key, frozenset(models)
+        self.strict, self.require_key = strict, require_key
+        self.models = frozenset(models).union(*(responder.models for responder in self.responders))
         self.today, self.cache_minimum, self.clock = today, cache_minimum, clock
         self.interceptors, self.observe = tuple(interceptors), observe
         self.lock = threading.RLock()
@@ -165,6 +167,9 @@ class LocalServer:
             if isinstance(event, Pause):
                 delay += event.seconds
                 continue
+            if isinstance(event, Head):
+                call.headers.update(event.headers)
+                continue
             if isinstance(event, Fault):
                 raise FaultFirst(event, delay, responder.name)
             lead.append(event)
@@ -187,7 +192,8 @@ class LocalServer:
         header = request.headers.get("x-zl-fault")
         if header and not request.path.endswith(("/messages", "/chat/completions", "/responses")):
             raise FaultFirst(asked_fault(header).fault, 0.0, "fault")
-        if self.require_key and not (request.headers.get("x-api-key") or request.headers.get("authorization")):
+        has_key = request.headers.get("x-api-key") or request.headers.get("authorization")
+        if self.require_key and not has_key and request.path not in OPEN_PATHS:
             missing = {
                 "anthropic": "x-api-key header is required",
                 "openai": "You didn't provide an API key. Provide it in an Authorization header using Bearer auth.",
@@ -202,6 +208,7 @@ class LocalServer:
     def _head(self, call: Call, response: WireResponse) -> None:
         headers = response.headers
         headers.setdefault("x-zl-responder", call.responder)
+        headers.update(call.headers)
         if call.dialect == "anthropic":
             headers["request-id"] = call.request_id
             headers["anthropic-organization-id"] = "00000000-0000-0000-0000-000000000000"
@@ -214,7 +221,8 @@ class LocalServer:
 
 
 class Call:
-    """One request on its way: what a wire's handler gets. `ask` and `responder` are filled in while it is answered."""
+    """One request on its way: what a wire's handler gets. `ask`, `responder` and `headers` are filled in while it
+    is answered."""
 
     def __init__(self, server: LocalServer, request: WireRequest, dialect: Dialect, request_id: str) -> None:
         self.server, self.request = server, request
@@ -222,6 +230,7 @@ class Call:
         self.request_id = request_id
         self.ask: Ask | None = None
         self.responder = "server"
+        self.headers: dict[str, str] = {}
         self.stream = False
 
     def json(self) -> dict[str, Any]:
@@ -241,11 +250,12 @@ def dialect_of(request: WireRequest) -> Dialect:
 
 
 def default_responders() -> tuple[Responder, ...]:
-    """The built-in chain: what a schema asks for, then the offline responder, which answers everything."""
+    """The built-in chain: what a schema asks for, SmolLM2's own model, the offline responder, which answers all."""
     from .responders.offline import OfflineResponder
+    from .responders.smollm2 import SmolLM2Responder
     from .responders.structured import StructuredResponder
 
-    return (StructuredResponder(), OfflineResponder())
+    return (StructuredResponder(), SmolLM2Responder(), OfflineResponder())
 
 
 def delayed(response: WireResponse, seconds: float) -> WireResponse:

@@ -110,10 +110,30 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Text to append; one event may hold any amount, it is streamed in token-sized pieces."""
+class Token:
+    """A model's token: its text (of a control token its name), its bytes in the answer, and its log probability."""
 
     text: str
+    data: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(Token):
+    """A token that a model chose, with the likeliest ones in its place, the best first."""
+
+    top: tuple[Token, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text to append; one event may hold any amount, it is streamed in token-sized pieces.
+
+    `tokens` are those it was made of, where the request asked for their log probabilities and the responder has them.
+    """
+
+    text: str
+    tokens: tuple[Chosen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +153,13 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """Headers of the response; before any content, and of no effect after it."""
+
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """Nothing for `seconds`; before any content it delays the response's head. The driver sleeps, not the responder."""
 
@@ -144,6 +171,12 @@ class Pace:
     """From here on, wait `seconds` before every streamed piece (a token's worth of text)."""
 
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """From here on the responder itself keeps to max_tokens and the stop sequences, in its own model's tokens, and says
+    in a `Finish` how it ended and what it used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +203,23 @@ class Finish:
 
     stop_reason: StopReason | None = None
     usage: Usage = Usage()
+    stop_sequence: str | None = None
 
 
-Event = Text | Thinking | ToolCall | Pause | Pace | Fault | Finish
+Event = Text | Thinking | ToolCall | Head | Pause | Pace | Measured | Fault | Finish
 
 
 class Responder:
     """Answers asks. Subclasses set `name` (it is the answer's `x-zl-responder` header) and implement `respond`.
 
     `blocking` says that `respond` or its iteration takes more than a millisecond or so, and is then driven from a
-    worker thread. A responder is called from several threads at once.
+    worker thread. `models` are ids of its own, which its server then knows on every wire. A responder is called from
+    several threads at once.
     """
 
     name: str = ""
     blocking: bool = False
+    models: tuple[str, ...] = ()
 
     def respond(self, ask: Ask) -> Iterable[Event] | None:
         """The events that answer `ask`, or None when it is another responder's."""
