@@ -16,7 +16,7 @@ from .data import DOMAINS, Document, Language, make_document
 from .network import Batch, Questions
 
 DECISION = 3.0  # the weight of an answer's first token in the loss
-SPELLED = 2  # questions of a document whose answer is spelled out; of the others only the first token is trained
+SPELLED = 3  # questions of a document whose answer is spelled out; of the others only the first token is trained
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def _row(document: Document, tokenizer: Tokenizer, first: int, spelled: int) -> 
         answer = prompt.answer([(first + at, document.sentences[at]) for at in question.answers])
         if len(row.spelled) < spelled:
             value = None
-            if question.value and len(row.spelled) % 2:
+            if question.value and len(row.spelled) % 2 == 0:
                 at = question.answers[0]
                 value = prompt.value(first + at, document.sentences[at], question.value)
             row.spelled.append((prompt.question(question.text, value=value is not None), value or answer))

@@ -66,13 +66,14 @@ class _Fact:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What sentence `at` can be asked about: its fact and value, or the words of a loose one."""
+    """What sentence `at` can be asked about: its fact and value, or a loose one's words and kind of value."""
 
     at: int
     language: Language
     fact: _Fact | None = None
     value: str = ""
     words: tuple[str, ...] = ()
+    kind: str = "plain"
 
 
 @cache
@@ -95,8 +96,8 @@ def make_document(
         spoken: Language = main if language or rng.random() < 0.85 else ("en" if main == "zh" else "zh")
         at = len(document.sentences)
         if rng.random() < loose:
-            sentence, words = _loose(rng, spoken, [item.words for item in told if item.words])
-            told.append(_Told(at, spoken, words=words))
+            sentence, kind, words = _loose(rng, spoken, [item.words for item in told if item.words])
+            told.append(_Told(at, spoken, words=words, kind=kind))
         else:
             fact = _fact(rng, domain, spoken, names)
             if any(item.fact and _same(fact, item.fact) for item in told):
@@ -127,7 +128,7 @@ def _questions(
         else:
             left = left or rng.sample(told, len(told))
             item = left.pop()
-            text = _ask(rng, item.fact) if item.fact else _asked_of(rng, item)
+            text = _ask(rng, item.fact) if item.fact else _asked_of(rng, item, told)
             kind: Literal["fact", "loose"] = "fact" if item.fact else "loose"
             found.append(Question(text, (item.at,), item.language, kind, item.value))
     return found
@@ -165,37 +166,61 @@ def _ask(rng: random.Random, fact: _Fact) -> str:
     return f"{fact.year}年{text}" if fact.language == "zh" else f"{text[:-1]} in {fact.year}{text[-1]}"
 
 
-def _loose(rng: random.Random, language: Language, others: list[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """A sentence of random words, and the words that a question may share with it."""
+def _loose(rng: random.Random, language: Language, others: list[tuple[str, ...]]) -> tuple[str, str, tuple[str, ...]]:
+    """A sentence of random words, the kind of value in it, and the words that a question may share with it."""
     words = [_word(rng, language) for _ in range(rng.randrange(3, 10))]
     if others and rng.random() < 0.5:
         words[rng.randrange(len(words))] = rng.choice(rng.choice(others))
-    if rng.random() < 0.5:
-        kind = rng.choice(("number", "money", "date", "person", "percent"))
+    if rng.random() < 0.4:
+        words[rng.randrange(len(words))] = rng.choice(rng.choice(_synonyms(language)))
+    kind, value = "plain", _word(rng, language)
+    if rng.random() < 0.6:
+        kind = rng.choice(("number", "number", "money", "date", "date", "person", "percent"))
         value = _value(rng, kind, language)
-    else:
-        value = _word(rng, language)
     glue = lexicon()["wording"][language]["glue"]
     parts: list[str] = []
     for word in rng.sample([*words, value], len(words) + 1):
         parts += [word] if rng.random() < 0.35 else [rng.choice(glue), word]
     sentence = "".join(parts).strip("，") + "。" if language == "zh" else " ".join(parts) + "."
-    return sentence, tuple(words)
+    return sentence, kind, tuple(words)
 
 
-def _asked_of(rng: random.Random, item: _Told) -> str:
-    """A question that shares two or more words with a loose sentence."""
-    count = rng.randrange(2, min(5, len(item.words) + 1))
-    return _asked(rng, item.language, rng.sample(item.words, count))
-
-
-def _asked(rng: random.Random, language: Language, words: list[str]) -> str:
-    """A question about `words`, at times with a word that no sentence holds."""
+def _asked_of(rng: random.Random, item: _Told, told: list[_Told]) -> str:
+    """A question that shares words with a loose sentence: two or more, or one that no other sentence has."""
+    others = {word for other in told if other.at != item.at for word in other.words}
+    own = [word for word in item.words if word not in others]
+    if own and rng.random() < 0.3:
+        words = [rng.choice(own)]
+    else:
+        words = rng.sample(item.words, rng.randrange(2, min(5, len(item.words) + 1)))
+    groups = _synonym_groups(item.language)
+    words = [rng.choice(groups[word]) if word in groups and rng.random() < 0.6 else word for word in words]
     if rng.random() < 0.25:
-        words = [*words, _word(rng, language)]
-    glue = lexicon()["wording"][language]["glue"]
-    body = [part for word in words for part in ((word,) if rng.random() < 0.5 else (rng.choice(glue), word))]
-    return rng.choice(lexicon()["wording"][language]["asked"]).format(b=("" if language == "zh" else " ").join(body))
+        words.append(_word(rng, item.language))
+    return _asked(rng, item.language, words, item.kind if rng.random() < 0.7 else "plain")
+
+
+def _asked(rng: random.Random, language: Language, words: list[str], kind: str) -> str:
+    """A question about `words`, in an order and with glue of its own, after a value of `kind`."""
+    wording = lexicon()["wording"][language]
+    words = rng.sample(words, len(words))
+    body = [part for word in words for part in ((word,) if rng.random() < 0.5 else (rng.choice(wording["glue"]), word))]
+    return rng.choice(wording["asked"][kind]).format(b=("" if language == "zh" else " ").join(body))
+
+
+@cache
+def _synonyms(language: Language) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group.split()) for group in lexicon()["synonyms"][language])
+
+
+@cache
+def _synonym_groups(language: Language) -> Mapping[str, tuple[str, ...]]:
+    """Each word's group, the first that has it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for group in _synonyms(language):
+        for word in group:
+            found.setdefault(word, group)
+    return found
 
 
 def _unstated(rng: random.Random, domain: str, language: Language, told: list[_Told]) -> Question:
@@ -205,9 +230,10 @@ def _unstated(rng: random.Random, domain: str, language: Language, told: list[_T
     if loose and (not facts or rng.random() < 0.35):
         item = loose[-1]
         words = [_word(rng, item.language) for _ in range(rng.randrange(2, 4))]
-        if rng.random() < 0.5:
+        if rng.random() < 0.3:
             words.append(rng.choice(item.words))
-        return Question(_asked(rng, item.language, words), (), item.language, "unstated")
+        kind = rng.choice(list(lexicon()["wording"][item.language]["asked"]))
+        return Question(_asked(rng, item.language, words, kind), (), item.language, "unstated")
     names = [(fact.language, fact.name) for fact in facts]
     like = [fact for fact in facts if fact.language == language]
     while True:
