@@ -86,9 +86,10 @@ class Block:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of instruction, without those that are masked as a whole."""
-        return tuple(self._sentences(0, len(self.text)))
+        return tuple(self.sentences_in(0, len(self.text)))
 
-    def _sentences(self, low: int, high: int) -> list[Sentence]:
+    def sentences_in(self, low: int, high: int) -> list[Sentence]:
+        """The sentences of the lines from `low` to `high`: none runs on over a line's end."""
         prose = self.prose
         found: list[Sentence] = []
         at = low
@@ -110,9 +111,7 @@ class Block:
 
     def sentence_at(self, offset: int) -> Sentence | None:
         """The sentence around an offset of the text."""
-        # No sentence runs on over a line's end, so that one line is enough.
-        start, end = self.line_at(offset)
-        for sentence in self._sentences(start, min(end + 1, len(self.text))):
+        for sentence in self.sentences_in(*self.line_at(offset)):
             if sentence.start <= offset < sentence.end:
                 return sentence
         return None
@@ -129,11 +128,16 @@ class Block:
         return tuple(span for span in spans if self.text[span.start : span.end].strip())
 
     @cached_property
+    def chinese(self) -> int:
+        """How many Chinese characters the instructions have."""
+        return 0 if self.prose.isascii() else len(_CJK.findall(self.prose))
+
+    @cached_property
     def languages(self) -> frozenset[str]:
         """ "zh" and "en", where the instructions hold enough of it; word lists are only used for their language."""
         prose = self.prose
         found: set[str] = set()
-        chinese = 0 if prose.isascii() else len(_CJK.findall(prose))
+        chinese = self.chinese
         if chinese >= 2 and not _KANA.search(prose):
             found.add("zh")
         words = latin_words(lowered(prose))

@@ -14,6 +14,7 @@ from typing import Final
 from zlclient.prompts.parts import Part
 
 from .lexicon import lowered
+from .wordset import words_of
 
 INSTRUCTION, EXAMPLE, QUOTED, CODE, DATA, TAG = range(6)
 NAMES: Final = ("instruction", "example", "quoted", "code", "data", "tag")
@@ -76,11 +77,13 @@ _CALL_LINE = re.compile(
 # What a line must begin or end with to be anything but an instruction, where nothing above it says so.
 _TELLING_START = frozenset("#*>|\"'“[]{}$ES示样例")
 _TELLING_END = frozenset(":：*);")
+_LABELS = words_of(
+    "user human assistant ai bot agent customer q a question answer input submission output query response thought "
+    "action observation 用户 助手 客户 客服 问 答 问题 答案 输入 输出 思考 观察"
+)
+_AROUND_LABEL = " \t\r\xa0\u3000>*-0123456789０１２３４５６７８９"
 _TURN = re.compile(
-    r"^[ \t>*-]{0,6}(?:\*\*)?(?P<label>user|human|assistant|ai|bot|agent|customer|q|a|question|answer"
-    r"|input|submission|output|query|response"
-    r"|thought|action|observation|用户|助手|客户|客服|问|答|问题|答案|输入|输出|思考"
-    r"|观察)\s?\d{0,3}(?:\*\*)?[ \t]*[:：](?P<rest>.*)$",
+    rf"^[ \t>*-]{{0,6}}(?:\*\*)?(?P<label>{'|'.join(sorted(_LABELS))})\s?\d{{0,3}}(?:\*\*)?[ \t]*[:：](?P<rest>.*)$",
     re.IGNORECASE,
 )
 
@@ -196,7 +199,7 @@ def _by_tag(kinds: Kinds, text: str) -> None:
 def _by_line(kinds: Kinds, text: str) -> None:
     """Fences, example sections, transcripts, tables, JSON: what is told by whole lines."""
     lines = text.split("\n")
-    state = _Lines(kinds, _has_turns(lines))
+    state = _Lines(kinds, _turns(lines))
     has_fences = "```" in text or "~~~" in text
     at = 0
     for line in lines:
@@ -211,31 +214,37 @@ def _by_line(kinds: Kinds, text: str) -> None:
         at += len(line) + 1
 
 
-def _has_turns(lines: list[str]) -> bool:
-    """Whether labelled turns (user: … assistant: …) alternate, so that such lines are a transcript."""
-    turns = [match for line in lines if (":" in line or "：" in line) and (match := _TURN.match(line))]
+def _turns(lines: list[str]) -> frozenset[str]:
+    """The lines that begin a turn (user: … assistant: …) where those alternate, so that they are a transcript."""
+    colons = [line for line in lines if ":" in line or "：" in line]
+    turns = [match for line in colons if _may_label(line) and (match := _TURN.match(line))]
     labels = [match["label"].lower() for match in turns if match["rest"].strip()]
-    if len(set(labels)) >= 2 and len(labels) >= 3:
-        return True
+    alternate = len(set(labels)) >= 2 and len(labels) >= 3
     # `Input:` alone on its line may also ask for an input; four such lines are examples.
-    return len({match["label"].lower() for match in turns}) >= 2 and len(turns) >= 4
+    alternate = alternate or (len(turns) >= 4 and len({match["label"].lower() for match in turns}) >= 2)
+    return frozenset(match.string for match in turns) if alternate else frozenset()
+
+
+def _may_label(line: str) -> bool:
+    # A third of the time of the pattern.
+    return line.partition(":")[0].partition("：")[0].strip(_AROUND_LABEL).lower() in _LABELS
 
 
 class _Lines:
-    def __init__(self, kinds: Kinds, has_turns: bool) -> None:
+    def __init__(self, kinds: Kinds, turns: frozenset[str]) -> None:
         self.kinds = kinds
-        self.has_turns = has_turns
+        self.turns = turns
         self.fence = ""
         self.example_level = 0
         self.in_lead = False
         self.lead_lines = 0
         self.is_turn = False
-        self.is_busy = has_turns
+        self.is_busy = bool(turns)
         """Whether a line can be anything but an instruction though nothing in it says so."""
 
     def line(self, line: str, stripped: str, start: int) -> None:
         self._line(line, stripped, start, start + len(line))
-        self.is_busy = bool(self.fence or self.example_level or self.in_lead or self.has_turns)
+        self.is_busy = bool(self.fence or self.example_level or self.in_lead or self.turns)
 
     def _line(self, line: str, stripped: str, start: int, end: int) -> None:
         if (self.fence or "```" in line or "~~~" in line) and self._in_fence(line, start, end):
@@ -302,8 +311,8 @@ class _Lines:
             return DATA
         if (stripped[-1] in ":);" or stripped[0] in "$>" or "=" in stripped) and _CALL_LINE.match(line):
             return CODE
-        if self.has_turns:
-            if _TURN.match(line):
+        if self.turns:
+            if line in self.turns:
                 self.is_turn = True
             return EXAMPLE if self.is_turn else INSTRUCTION
         return INSTRUCTION

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple, cast
 
 from zlclient.errors import ConfigError
 
-from .lexicon_gate import Gate, Needs, first_four, holds_pieces, holds_runs, split_words
+from .lexicon_gate import Gate, Keys, Needs, first_four, holds_pieces, holds_runs, split_words
 
 LANGUAGES = ("en", "zh")
 _UPPER = re.compile(r"\\.|[A-Z]")
@@ -34,10 +34,11 @@ class Lexicon:
     def __init__(self, language: str, lists: Mapping[str, tuple[Entry, ...]]) -> None:
         self.language = language
         self._lists = lists
+        self._keys = {name: _one_of(entries) for name, entries in lists.items()}
 
     def find(self, name: str, low: str) -> list[re.Match[str]]:
         """Matches of a list in lower-case text, in order; of two that overlap the first, or the longer one."""
-        found = [match for entry in _possible(self, name, low) for match in entry.pattern.finditer(low)]
+        found = [match for entry in self.possible(name, low) for match in entry.pattern.finditer(low)]
         if self.language == "en":
             found = [match for match in found if not match.start() or not _is_word(low[match.start() - 1])]
         found.sort(key=lambda match: (match.start(), -match.end()))
@@ -47,9 +48,13 @@ class Lexicon:
                 kept.append(match)
         return kept
 
-    def may_hold(self, name: str, low: str) -> bool:
-        """Whether a list can match in lower-case text; False is certain."""
-        return bool(_possible(self, name, low))
+    def possible(self, name: str, low: str) -> Sequence[Entry]:
+        """The entries of a list that can match in lower-case text; no other can."""
+        return _possible(self, name, low)
+
+    def needs_any_of(self, name: str) -> Keys:
+        """The pieces of which a text must have one for any entry of a list to match; empty where nothing is sure."""
+        return self._keys.get(name, frozenset())
 
     @property
     def lists(self) -> Mapping[str, tuple[Entry, ...]]:
@@ -57,10 +62,22 @@ class Lexicon:
         return self._lists
 
 
+def _one_of(entries: Sequence[Entry]) -> Keys:
+    if not all(entry.pieces for entry in entries):
+        return frozenset()
+    # Of all that an entry needs the rarest, as far as length tells.
+    return frozenset[str]().union(
+        *(min(entry.pieces, key=lambda keys: (len(keys), -min(map(len, keys)))) for entry in entries)
+    )
+
+
 @lru_cache(maxsize=256)
-def _possible(lexicon: Lexicon, name: str, low: str) -> list[Entry]:
-    """The entries of a list that can match: rules ask whether there are any, and then for the matches."""
+def _possible(lexicon: Lexicon, name: str, low: str) -> Sequence[Entry]:
+    # Rules ask whether there are any, and then for the matches.
     found = _pieces(low, lexicon.language)
+    keys = lexicon.needs_any_of(name)
+    if keys and keys.isdisjoint(found):
+        return ()
     entries = [entry for entry in lexicon.lists.get(name, ()) if holds_pieces(entry.pieces, found)]
     return [entry for entry in entries if holds_runs(entry.runs, low)]
 
@@ -153,7 +170,7 @@ def matches(name: str, text: str, languages: frozenset[str]) -> Iterator[re.Matc
 
 def may_hold(name: str, low: str, languages: frozenset[str]) -> bool:
     """Whether list `name` of any of the languages can match in lower-case text; False is certain."""
-    return any(lexicon(language).may_hold(name, low) for language in LANGUAGES if language in languages)
+    return any(lexicon(language).possible(name, low) for language in languages)
 
 
 def holds(name: str, text: str, languages: frozenset[str] = frozenset(LANGUAGES)) -> bool:

@@ -46,7 +46,8 @@ class Problem(NamedTuple):
 
 def span_in_file(offsets: OffsetMap, start: int, end: int) -> Span:
     """The file's span of `value[start:end]`; one that ends inside an escape is empty rather than turned around."""
-    return Span(offsets.to_file(start), max(offsets.to_file(start), offsets.end_to_file(end)))
+    first = offsets.to_file(start)
+    return Span(first, max(first, offsets.end_to_file(end)))
 
 
 class Tag(NamedTuple):

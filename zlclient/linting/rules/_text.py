@@ -78,7 +78,7 @@ def phrase_hits(
 
     `counts` tells which blocks to look at; None means all.
     """
-    for block in doc.blocks if doc.may_hold(name) else ():
+    for block in doc.blocks:
         if counts and not counts(block):
             continue
         for match in matches(name, block.prose, block.languages & doc.languages):

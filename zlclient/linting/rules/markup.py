@@ -51,7 +51,9 @@ class TagUnbalanced(Rule):
             places.setdefault((name, closing), []).append(match)
             opened[name] += -1 if closing else 1
         for name, balance in opened.items():
-            if balance == 0 or _depends_on_branch(block, name) or _mentions(texts, name) > self._count(places, name):
+            if balance == 0 or _depends_on_branch(block, places, name):
+                continue
+            if _mentions(texts, name) > self._count(places, name):
                 continue
             if balance > 0:
                 match = self._unclosed(block, places, name)
@@ -77,7 +79,7 @@ class TagUnbalanced(Rule):
 
 def _mentions(blocks: list[Block], name: str) -> int:
     """How often a tag is begun or ended anywhere in a prompt, whatever follows its name."""
-    return sum(found == name for block in blocks for found in _TAG_NAME.findall(block.markup))
+    return sum(found == name for block in blocks if name in block.markup for found in _TAG_NAME.findall(block.markup))
 
 
 def _is_section(block: Block, match: re.Match[str]) -> bool:
@@ -88,15 +90,11 @@ def _is_section(block: Block, match: re.Match[str]) -> bool:
     return (not after and bool(block.text[match.end() :].strip())) or after.startswith("{{")
 
 
-def _depends_on_branch(block: Block, name: str) -> bool:
+def _depends_on_branch(block: Block, places: dict[tuple[str, bool], list[re.Match[str]]], name: str) -> bool:
     """Whether the tag stands inside template branches, where counting proves nothing."""
     spans = _branches(block.part.tags, block.text)
-    return any(
-        start <= match.start() < end
-        for match in _TAG.finditer(block.markup)
-        if match["name"] == name
-        for start, end in spans
-    )
+    found = (*places.get((name, False), ()), *places.get((name, True), ()))
+    return any(start <= match.start() < end for match in found for start, end in spans)
 
 
 def _branches(tags: Iterable[Tag], text: str) -> list[tuple[int, int]]:

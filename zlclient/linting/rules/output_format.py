@@ -51,10 +51,11 @@ class NoOutputFormat(Rule):
 
 class FormatConflict(Rule):
     code, slug = "ZL602", "format-conflict"
+    lexicon = "only_json"
     message = "`{other}` contradicts `{only}` on line {line}"
 
     def check(self, doc: Document) -> Iterable[Finding]:
-        for block in doc.blocks if doc.may_hold("only_json") else ():
+        for block in doc.blocks:
             yield from self._block(doc, block)
 
     def _block(self, doc: Document, block: Block) -> Iterator[Finding]:

@@ -77,25 +77,16 @@ _KEY = re.compile(
     r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[0-9A-Za-z-]{20,}|hf_[A-Za-z0-9]{30,}|glpat-[\w-]{20,}"
     r"|LTAI[A-Za-z0-9]{16,24})"
 )
-_KEY_STARTS = (
-    "sk-",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "AKIA",
-    "AIza",
-    "xox",
-    "hf_",
-    "glpat-",
-    "LTAI",
-)
+_SHORTEST_KEY = 20
+_WORDS = bytes(48 if chr(code).isalnum() or chr(code) in "_-" else 32 for code in range(256))
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
 _ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
-_ASSIGNED = re.compile(r"[\"']?\s{0,4}[:=：]\s{0,4}[\"']?(?P<value>[^\s\"'{}<>$,;：]{8,120})")
-_NAMES = ("apikey", "api_key", "api-key", "secret", "token", "password", "passwd", "pwd", "密码", "口令")
+_NAMED = re.compile(
+    r"(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}[:=：]\s{0,4}[\"']?"
+    r"(?P<value>[^\s\"'{}<>$,;：]{8,120})",
+    re.IGNORECASE,
+)
+_NAME_STARTS = ("api", "secret", "token", "passw", "pwd", "密码", "口令")
 _PLACEHOLDER = re.compile(
     r"x{3,}|\*{3,}|\.{3}|your|example|placeholder|changeme|dummy|test|redacted|<|\$|env|here|123456|abc|foo|sample|fake|demo",
     re.IGNORECASE,
@@ -108,7 +99,8 @@ class Secret(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         text = doc.text
-        if any(start in text for start in _KEY_STARTS):
+        # A view of the text in which every long word is a run of zeros is searched far faster than the text.
+        if b"0" * _SHORTEST_KEY in text.encode("latin-1", "replace").translate(_WORDS):
             for match in _KEY.finditer(text):
                 if _is_real(match[0]):
                     yield self.found(match.span(), kind="key")
@@ -117,14 +109,13 @@ class Secret(Rule):
         for match in _ADDRESS.finditer(text):
             if not _PLACEHOLDER.search(match["value"]):
                 yield self.found(match.span("value"), kind="password in an address")
-        for name in _NAMES:
-            at = doc.text_low.find(name)
+        for start in _NAME_STARTS:
+            at = doc.text_low.find(start)
             while at >= 0:
-                at += len(name)
-                match = _ASSIGNED.match(text, at)
+                match = _NAMED.match(text, at)
                 if match and _is_real(match["value"]) and not _KEY.match(match["value"]):
                     yield self.found(match.span("value"), kind="password or key")
-                at = doc.text_low.find(name, at)
+                at = doc.text_low.find(start, at + len(start))
 
 
 def _is_real(value: str) -> bool:
@@ -151,6 +142,7 @@ class UnsafeAttribute(Rule):
 
 class OverridePhrase(Rule):
     code, slug = "ZL016", "override-phrase"
+    lexicon = "override"
     message = "`{phrase}` reads like an injected instruction; quote it if it is material, drop it if it is not yours"
 
     def check(self, doc: Document) -> Iterable[Finding]:
@@ -174,7 +166,8 @@ class ExfiltrationLink(Rule):
 
 
 _LONG_NUMBER = re.compile(r"\d\d\d[ -]?\d[ -]?\d\d[ -]?\d\d[ -]?\d\d")
-_ZEROS = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
+# Digits of other scripts, full-width ones above all, are of several bytes, none of which is ASCII.
+_ZEROS = bytes(48 if 48 <= code < 58 or code > 127 else 32 for code in range(256))
 _ID_CARD = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)")
 _CARD = re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?!\d|\.\d)")
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
@@ -198,10 +191,9 @@ class PersonalNumber(Rule):
 
 
 def _has_long_number(text: str) -> bool:
-    # Digits become zeros and all else blanks, which is several times as fast as the search.
-    if text.isascii() and b"000" not in text.encode("ascii").translate(_ZEROS):
-        return False
-    return _LONG_NUMBER.search(text) is not None
+    # Digits become zeros, without what may part them; so most texts are dismissed far faster than by the search.
+    is_possible = b"0" * 10 in text.encode("utf-8", "replace").translate(_ZEROS, b" -")
+    return is_possible and _LONG_NUMBER.search(text) is not None
 
 
 def _luhn(digits: list[int]) -> bool:
@@ -211,6 +203,7 @@ def _luhn(digits: list[int]) -> bool:
 
 class SecretPrompt(Rule):
     code, slug, severity = "ZL019", "secrecy-as-defence", "info"
+    lexicon = "secrecy"
     message = "A request for secrecy does not keep a prompt secret; leave out what must not be known"
 
     def check(self, doc: Document) -> Iterable[Finding]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..block import Block
+from ..block import Block, Sentence
 from ..diagnostic import Finding
 from ..document import Document
 from ..kinds import MASK
@@ -30,8 +30,10 @@ class WallOfText(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
+            # A third of a wall of Chinese is Chinese characters.
+            least = self.chinese if block.chinese * 3 > self.chinese else self.latin
             for start, end in block.paragraphs:
-                if end - start > (self.latin if block.text.isascii() else self.chinese):
+                if end - start > least:
                     for low, high in _pieces(block, start, end):
                         prose = block.prose[low:high].replace(MASK, "")
                         limit = self.chinese if len(_CJK.findall(prose)) * 3 > len(prose) else self.latin
@@ -73,15 +75,19 @@ class RepeatedInstruction(Rule):
         for block in doc.blocks:
             if _is_branchy(block):
                 continue
+            lines = block.prose.split("\n")
+            keys = [_key(line) for line in lines if len(line) >= 12]
+            if len(keys) == len(set(keys)):
+                continue
             seen: dict[str, int] = {}
             at = 0
-            for line in block.prose.split("\n"):
+            for line in lines:
                 start, at = at, at + len(line) + 1
                 # A new section, or a value of the template between, is a good reason to say it again.
                 if line.lstrip()[:1] in ("#", "<") or MASK in line:
                     seen.clear()
                     continue
-                key = line.strip(" \t\r*-.。").lower()
+                key = _key(line)
                 if key not in seen:
                     if _is_instruction(key):
                         seen[key] = start
@@ -90,6 +96,10 @@ class RepeatedInstruction(Rule):
                 if first != number:
                     lead = len(line) - len(line.lstrip())
                     yield self.in_block(block, start + lead, start + len(line.rstrip()), line=first)
+
+
+def _key(line: str) -> str:
+    return line.strip(" \t\r*-.。").lower()
 
 
 def _is_instruction(key: str) -> bool:
@@ -186,19 +196,23 @@ class LongSentence(Rule):
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
-            # No sentence runs on over a line's end.
-            has_long_line = max(map(len, block.prose.split("\n"))) >= 200
-            for sentence in block.sentences if has_long_line else ():
-                if sentence.end - sentence.start < 200:
-                    continue
+            for sentence in _long_sentences(block, 200):
                 text = sentence.text.replace(MASK, "")
-                chinese = len(_CJK.findall(text))
+                chinese = 0 if text.isascii() else len(_CJK.findall(text))
                 words = len(text.split())
-                if "\n" in text.strip() and (":" in text or "：" in text):
-                    continue
                 if chinese > 180 or (chinese < 20 and words > 75):
                     size, unit = (chinese, "characters") if chinese > 180 else (words, "words")
                     yield self.in_block(block, sentence.start, sentence.end, size=size, unit=unit)
+
+
+def _long_sentences(block: Block, size: int) -> Iterator[Sentence]:
+    # No sentence runs on over a line's end.
+    at = 0
+    for line in block.prose.split("\n"):
+        for sentence in block.sentences_in(at, at + len(line)) if len(line) >= size else ():
+            if sentence.end - sentence.start >= size:
+                yield sentence
+        at += len(line) + 1
 
 
 class OverScripted(Rule):
