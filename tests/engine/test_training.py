@@ -141,7 +141,7 @@ def test_a_ratio_has_an_interval_around_it():
     assert ratio.low < 0.5 < ratio.high
     assert ratio.high - ratio.low < 0.2
     same = paired_ratio(below, below, total)
-    assert (same.low, same.ratio, same.high) == (1, 1, 1)
+    assert (same.low, same.value, same.high) == (1, 1, 1)
 
 
 def test_a_killed_run_goes_on_as_it_would_have(tmp_path):
