@@ -82,8 +82,8 @@ class Times:
 class Request:
     """A prompt on its way to an answer.
 
-    `pieces` is where its consumer waits: pieces, then None, or an exception. `cancelled` may be set by any thread; the
-    rest is the scheduler's.
+    `pieces` is where its consumer waits: pieces, then None, or an exception. `cancelled` may be set by any thread, also
+    in the middle of a garbage collection, so without a lock; the rest is the scheduler's.
     """
 
     def __init__(
@@ -110,6 +110,11 @@ class Request:
     def left(self) -> int:
         """Tokens of the prompt that are still to be read."""
         return len(self.prompt) - (self.state.length if self.state else 0)
+
+    def give_up(self) -> None:
+        """From any thread: its consumer stops waiting, and the scheduler drops it before its next round."""
+        self.cancelled = True
+        self.pieces.put(None)
 
     def take(self, step: Step) -> bool:
         """Choose the next token from `step` and give its piece out; whether there is to be another step."""

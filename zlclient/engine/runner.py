@@ -18,6 +18,7 @@ from ..errors import InputError
 from .cache import PrefixCache
 from .checkpoint import Checkpoint, load_shipped
 from .config import Generation
+from .departure import CURRENT
 from .metrics import Metrics
 from .model import LONGEST, Model
 from .request import Constraint, Finish, Outcome, Piece, Request
@@ -95,6 +96,9 @@ class Engine:
             tokens, domain, max_tokens, sampling or Sampling(), self.tokenizer, stop,
             self._snapshots(domain, thresholds), constraint, outcome or Outcome(),
         )  # fmt: skip
+        departure = CURRENT.get()
+        if departure is not None:
+            departure.then(request.give_up)
         return self._stream(request)
 
     def _snapshots(self, domain: str, thresholds: bool) -> Snapshots:

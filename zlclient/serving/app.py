@@ -10,13 +10,16 @@ Plain ASGI, because a routing framework would take longer over a request than th
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import parse_qs
 
+from ..engine.departure import CURRENT, Departure
 from ..errors import ConfigError
 from .wire import Drop, Pause, WireRequest, WireResponse
 
@@ -27,8 +30,11 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+T = TypeVar("T")
+
 LONGEST_PAUSE = 3600.0
 SHUTDOWN_SECONDS = 2
+WORKERS = 1024  # answers that wait for an engine at once; more than engines let wait, so that these can refuse
 LOOPBACK = "127.0.0.1"
 
 
@@ -50,6 +56,7 @@ class App:
     def __init__(self, server: Handler, connections: MutableMapping[Any, asyncio.Transport] | None = None) -> None:
         self._server = server
         self._connections: MutableMapping[Any, asyncio.Transport] = {} if connections is None else connections
+        self._workers = ThreadPoolExecutor(WORKERS, "zlclient-serve")  # its threads are started as they are needed
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -62,29 +69,41 @@ class App:
 
     async def _respond(self, scope: Message, request: WireRequest, receive: Receive, send: Send) -> None:
         blocking = bool(getattr(self._server, "blocking", False))
-        response = await asyncio.to_thread(self._server.handle, request) if blocking else self._server.handle(request)
-        if isinstance(response.body, bytes):
-            response.headers["content-length"] = str(len(response.body))
-            await send(_start(response))
-            await send({"type": "http.response.body", "body": response.body})
-            return
-        gone = asyncio.ensure_future(_disconnect(receive))
+        gone = asyncio.ensure_future(_disconnect(receive)) if blocking else None
         try:
-            dropped = await self._stream(response, gone, send, blocking=blocking)
-            if dropped and (transport := self._connections.get(scope.get("client"))) is not None:
-                transport.close()
-                await gone
-            elif dropped:
-                raise ConnectionAbortedError("the answer asked for a broken connection")
+            response = await self._handled(request, gone) if gone else self._server.handle(request)
+            if isinstance(response.body, bytes):
+                await _send_whole(response, response.body, send)
+                return
+            gone = gone or asyncio.ensure_future(_disconnect(receive))
+            try:
+                dropped = await self._stream(response, gone, send, blocking=blocking)
+                if dropped and (transport := self._connections.get(scope.get("client"))) is not None:
+                    transport.close()
+                    await gone
+                elif dropped:
+                    raise ConnectionAbortedError("the answer asked for a broken connection")
+            finally:
+                response.close()
         finally:
-            gone.cancel()
-            response.close()
+            if gone:
+                gone.cancel()
+
+    async def _handled(self, request: WireRequest, gone: asyncio.Future[None]) -> WireResponse:
+        """The answer from a worker thread; what waits there for an engine is given up when the client goes."""
+        departure, context = Departure(), contextvars.copy_context()
+        gone.add_done_callback(lambda _: departure.happen())
+        context.run(CURRENT.set, departure)
+        return await self._worker(lambda: context.run(self._server.handle, request))
+
+    async def _worker(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._workers, work)
 
     async def _stream(self, response: WireResponse, gone: asyncio.Future[None], send: Send, *, blocking: bool) -> bool:
         """Send the pieces until they end, the client goes, or (then True) a Drop."""
         pieces, started = response.pieces(), False
         while not gone.done():
-            piece = await asyncio.to_thread(next, pieces, None) if blocking else next(pieces, None)
+            piece = await self._worker(lambda: next(pieces, None)) if blocking else next(pieces, None)
             if isinstance(piece, Pause):
                 await asyncio.wait((gone,), timeout=min(piece.seconds, LONGEST_PAUSE))
                 continue
@@ -206,6 +225,12 @@ def _request(scope: Message, body: bytes) -> WireRequest:
     raw = scope["query_string"]
     query = parse_qs(raw.decode("latin-1"), keep_blank_values=True) if raw else {}
     return WireRequest(scope["method"], scope["path"], headers, body, query)
+
+
+async def _send_whole(response: WireResponse, body: bytes, send: Send) -> None:
+    response.headers["content-length"] = str(len(body))
+    await send(_start(response))
+    await send({"type": "http.response.body", "body": body})
 
 
 def _start(response: WireResponse) -> Message:

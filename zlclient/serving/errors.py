@@ -36,6 +36,7 @@ OPENAI_TYPES: Mapping[int, tuple[str, str | None]] = {
     401: ("invalid_request_error", "invalid_api_key"),
     403: ("invalid_request_error", "unsupported_country_region_territory"),
     404: ("invalid_request_error", "not_found"),
+    413: ("invalid_request_error", "context_length_exceeded"),
     429: ("requests", "rate_limit_exceeded"),
     500: ("server_error", None),
     503: ("server_error", "overloaded"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .anthropic import json_response
 from .composing import Composed, Done, compose
 from .errors import error_body, reader
 from .faults import HTML, broken_body, status_error
+from .logprobs import check_logprobs, written_logprobs
 from .openai_common import (
     FINISH,
     Body,
@@ -26,7 +27,7 @@ from .openai_common import (
     read_tool,
     token_counts,
 )
-from .responders.base import Ask, Block, ChoiceMode, Fault, Pause, Text, Tool, ToolCall, ToolChoice, Turn
+from .responders.base import Ask, Block, ChoiceMode, Chosen, Fault, Pause, Text, Tool, ToolCall, ToolChoice, Turn
 from .server import delayed
 from .tokens import pieces
 from .wire import STALL, Drop, Piece, WireResponse
@@ -74,6 +75,7 @@ def read_ask(call: Call, body: Body) -> Ask:
     n = body.get("n", 1)
     if n is not None and not 1 <= n <= MAX_CHOICES:
         raise invalid(f"Invalid 'n': expected an integer between 1 and {MAX_CHOICES}.", "n")
+    check_logprobs(body)
     stop = body.get("stop") or ()
     return Ask(
         wire="chat",
@@ -226,12 +228,14 @@ class CompletionWriter:
     def whole(self, composed: Iterator[Composed]) -> WireResponse:
         """The completion as one JSON body."""
         text: list[str] = []
+        tokens: list[Chosen] = []
         calls: list[dict[str, Any]] = []
         delay, fault, finish = 0.0, None, "stop"
         for event in composed:
             match event:
                 case Text():
                     text.append(event.text)
+                    tokens += event.tokens
                 case ToolCall():
                     calls.append(_written(event))
                 case Pause():
@@ -248,7 +252,7 @@ class CompletionWriter:
         if calls:
             message["tool_calls"] = calls
         self._head["choices"] = [
-            {"index": index, "message": message, "logprobs": None, "finish_reason": finish}
+            {"index": index, "message": message, "logprobs": written_logprobs(tokens), "finish_reason": finish}
             for index in range(self._choices)
         ]
         response = json_response(self._head)
@@ -266,7 +270,9 @@ class CompletionWriter:
                 case Pause():
                     yield event
                 case Text():
-                    yield b"".join(self._chunk({"content": piece}) for piece in pieces(event.text))
+                    parts = pieces(event.text)
+                    chunks = [self._chunk({"content": parts[0]}, tokens=event.tokens)] if parts else []
+                    yield b"".join([*chunks, *(self._chunk({"content": piece}) for piece in parts[1:])])
                 case ToolCall():
                     yield b"".join(self._chunk({"tool_calls": [delta]}) for delta in _call_deltas(event, calls))
                     calls += 1
@@ -278,10 +284,10 @@ class CompletionWriter:
                 case _:
                     pass  # a chat stream does not show reasoning
 
-    def _chunk(self, delta: Body, finish: str | None = None) -> bytes:
+    def _chunk(self, delta: Body, finish: str | None = None, *, tokens: Sequence[Chosen] = ()) -> bytes:
         data = dict(self._head)
         data["choices"] = [
-            {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
+            {"index": index, "delta": delta, "logprobs": written_logprobs(tokens), "finish_reason": finish}
             for index in range(self._choices)
         ]
         if self._with_usage:

@@ -43,6 +43,8 @@ ROUTES: tuple[tuple[str, str, str], ...] = (
     ("GET", "/batches/{batch_id}", "openai_batches.retrieve"),
     ("POST", "/batches/{batch_id}/cancel", "openai_batches.cancel"),
     ("GET", "/health", "models.health"),
+    ("GET", "/health/zero-layer", "watching.zero_layer"),
+    ("GET", "/metrics", "watching.metrics"),
 )
 
 
