@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ..config import GENERATIONS
 
+STEPS = 6500  # of the shipped checkpoints
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line."""
@@ -23,9 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     training.add_argument("generation", choices=GENERATIONS)
     training.add_argument("folder", type=Path, help="where the state and the log are kept")
     training.add_argument("--stem", type=Path, help="auto: the folder of the legacy run that it branches off")
-    training.add_argument("--steps", type=int, default=4000, help="length of the run (default 4000)")
+    training.add_argument("--steps", type=int, default=STEPS, help=f"length of the run (default {STEPS})")
     training.add_argument("--seed", type=int, default=0, help="of the data and the noise (default 0)")
-    training.add_argument("--every", type=int, default=50, help="steps between two reports (default 50)")
+    training.add_argument("--every", type=int, default=100, help="steps between two reports (default 100)")
     training.add_argument("--threads", type=int, default=1, help="PyTorch's threads (default 1)")
     training.set_defaults(run=_train)
     exporting = commands.add_parser("export", help="write a run's checkpoint; auto's thresholds are calibrated")
@@ -33,6 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     exporting.add_argument("folder", type=Path, help="the run's")
     exporting.add_argument("checkpoint", type=Path, help="the folder to write")
     exporting.set_defaults(run=_export)
+    reproducing = commands.add_parser("reproduce", help="train both generations as the shipped ones, and export them")
+    reproducing.add_argument(
+        "folder", type=Path, help="runs go to FOLDER/runs, checkpoints to FOLDER/legacy and FOLDER/auto"
+    )
+    reproducing.add_argument("--steps", type=int, default=STEPS, help=f"length of a run (default {STEPS})")
+    reproducing.add_argument("--seed", type=int, default=0, help="of the data and the noise (default 0)")
+    reproducing.add_argument("--threads", type=int, default=1, help="PyTorch's threads (default 1)")
+    reproducing.set_defaults(run=_reproduce)
     curves = commands.add_parser("curves", help="draw the loss, quality and gate curves of a run's log")
     curves.add_argument("log", type=Path)
     curves.add_argument("svg", type=Path)
@@ -55,6 +65,20 @@ def _train(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(args.threads)
     train(args.generation, args.folder, steps=args.steps, stem=args.stem, seed=args.seed, every=args.every)
+    return 0
+
+
+def _reproduce(args: argparse.Namespace) -> int:
+    import torch
+
+    from .export import export_run
+    from .runs import train
+
+    torch.set_num_threads(args.threads)
+    runs: Path = args.folder / "runs"
+    for generation in GENERATIONS:  # legacy first: auto branches off its stem
+        train(generation, runs / generation, steps=args.steps, stem=runs / "legacy", seed=args.seed)
+        export_run(generation, runs / generation, args.folder / generation)
     return 0
 
 

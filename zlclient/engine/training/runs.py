@@ -27,10 +27,10 @@ def train(
     steps: int,
     stem: Path | None = None,
     seed: int = 0,
-    every: int = 50,
+    every: int = 100,
     save_every_s: float = 60.0,
     limit: int | None = None,
-    documents: int = 96,
+    documents: int = 192,
 ) -> Run:
     """Train to `steps`, from where the folder's state is; a kill loses at most `save_every_s` seconds of work.
 
