@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .request import Request, Times
-    from .runner import Engine
+    from .request import Outcome, Times
+    from .scheduler import Limits, Load
 
 SECONDS = (
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.2, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
@@ -81,6 +81,81 @@ HISTOGRAMS = {
 }
 
 
+class Ended(Protocol):
+    """What is counted of a request that is over."""
+
+    @property
+    def prompt(self) -> Sequence[int]:
+        """Its tokens."""
+        ...
+
+    @property
+    def times(self) -> Times:
+        """When it came, and what became of it when."""
+        ...
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
+        ...
+
+
+class Scheduled(Protocol):
+    """What runs an engine's requests."""
+
+    @property
+    def load(self) -> Load:
+        """At this moment."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """How much at once."""
+        ...
+
+
+class Found(Protocol):
+    """Prompt tokens looked up among those read before, and found there."""
+
+    @property
+    def queries(self) -> int:
+        """Looked up."""
+        ...
+
+    @property
+    def hits(self) -> int:
+        """Found."""
+        ...
+
+
+class Cached(Protocol):
+    """Where they are looked up."""
+
+    @property
+    def stats(self) -> Found:
+        """At this moment."""
+        ...
+
+
+class Watched(Protocol):
+    """An engine, as far as its metrics go."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Its counts."""
+        ...
+
+    @property
+    def scheduler(self) -> Scheduled:
+        """Who runs its requests."""
+        ...
+
+    @property
+    def cache(self) -> Cached:
+        """What was read before."""
+        ...
+
+
 class Metrics:
     """One engine's counts. The scheduler writes them, anyone may read them."""
 
@@ -109,7 +184,7 @@ class Metrics:
                 self._histograms["itl"].observe(now - times.last)
             times.last = now
 
-    def ended(self, request: Request, now: float, *, failed: bool) -> None:
+    def ended(self, request: Ended, now: float, *, failed: bool) -> None:
         """`request` is over."""
         times, outcome = request.times, request.outcome
         with self._lock:
@@ -131,7 +206,7 @@ class Metrics:
         """Take a fresh lock: for a forked child, where another thread may have held it."""
         self._lock = threading.Lock()
 
-    def lines(self, engine: Engine, labels: str) -> dict[str, list[str]]:
+    def lines(self, engine: Watched, labels: str) -> dict[str, list[str]]:
         """The samples of each metric's name. `labels` are those of the engine, written."""
         load, cached = engine.scheduler.load, engine.cache.stats
         gauges = (load.running, load.waiting, load.positions / engine.scheduler.limits.positions)
@@ -150,7 +225,7 @@ class Metrics:
         return found
 
 
-def exposition(engines: Mapping[str, Engine]) -> str:
+def exposition(engines: Mapping[str, Watched]) -> str:
     """The metrics of `engines`, by model name, in Prometheus' text format."""
     samples = [
         engine.metrics.lines(engine, f'model_name="{_escaped(name)}",engine="{index}"')

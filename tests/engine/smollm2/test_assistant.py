@@ -2,15 +2,18 @@
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
 
 from zlclient.engine.sampler import Sampling
+from zlclient.engine.scheduler import Limits, Load, QueueFull
 from zlclient.engine.smollm2 import store
 from zlclient.engine.smollm2.assistant import Assistant, Outcome
+from zlclient.engine.smollm2.gguf import Gguf
 from zlclient.engine.smollm2.llama import Llama
 from zlclient.engine.smollm2.llama_cpp import LlamaCpp
 from zlclient.errors import ConfigError, InputError
@@ -19,22 +22,30 @@ TURNS: list[tuple[Any, str]] = [("user", "hello")]
 
 
 class Scripted:
-    """A decoder that says what it is told to, and notes what it was asked and when it was given up."""
+    """A decoder that says what it is told to, and notes what it was asked and when it was given up.
 
-    def __init__(self, tokens: Sequence[int], context: int = 1000) -> None:
-        self.context, self._tokens = context, tokens
+    With a `gate`, a token is computed only when the gate gives one out.
+    """
+
+    def __init__(
+        self, tokens: Sequence[int], context: int = 1000, at_once: int = 4, gate: threading.Semaphore | None = None
+    ) -> None:
+        self.context, self.at_once, self._tokens, self._gate = context, at_once, tokens, gate
         self.rooms: list[int] = []
         self.given = 0
-        self.closed = False
+        self.closed = threading.Event()
 
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int) -> Iterator[int]:
+    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         self.rooms.append(room)
+        yield None
         try:
             for token in self._tokens[:room]:
+                if self._gate is not None:
+                    assert self._gate.acquire(timeout=5)
                 self.given += 1
                 yield token
         finally:
-            self.closed = True
+            self.closed.set()
 
 
 @pytest.fixture
@@ -55,7 +66,7 @@ def test_the_answer_ends_with_the_turn(said, tokenizer):
     assert "".join(assistant.answer(TURNS, outcome=outcome)) == "hello 世界, 🙂!"
     assert outcome.finish == "end"
     assert outcome.stop is None
-    assert outcome.tokens == len(tokenizer.encode("hello 世界, 🙂!")) + 1
+    assert outcome.tokens == [*tokenizer.encode("hello 世界, 🙂!"), tokenizer.controls["<|im_end|>"]]
     assert outcome.prompt_tokens == len(assistant.prompt(TURNS))
 
 
@@ -63,7 +74,7 @@ def test_max_tokens(said):
     assistant, decoder = said("hello there")
     outcome = Outcome()
     assert "".join(assistant.answer(TURNS, max_tokens=2, outcome=outcome)) == "hello "
-    assert (outcome.finish, outcome.tokens, decoder.rooms) == ("length", 2, [2])
+    assert (outcome.finish, len(outcome.tokens), decoder.rooms) == ("length", 2, [2])
     with pytest.raises(InputError, match="max_tokens"):
         assistant.answer(TURNS, max_tokens=0)
 
@@ -79,23 +90,84 @@ def test_an_answer_never_leaves_the_context(said, tokenizer):
 
 
 def test_a_stop_sequence_over_several_tokens(said):
-    assistant, decoder = said("hello there, friend")
+    assistant, _ = said("hello there, friend")
     outcome = Outcome()
     assert "".join(assistant.answer(TURNS, stop=("re, f", "zzz"), outcome=outcome)) == "hello the"
     assert (outcome.finish, outcome.stop) == ("stop", "re, f")
-    assert decoder.given < len("hello there, friend")
 
 
 def test_nothing_is_computed_before_it_is_asked_for_nor_after_closing(said):
-    assistant, decoder = said("hello there")
-    answer = assistant.answer(TURNS)
-    assert decoder.given == 0
+    gate = threading.Semaphore(0)
+    assistant, decoder = said("hello there", gate=gate)
+    outcome = Outcome()
+    answer = assistant.answer(TURNS, outcome=outcome)
+    assert decoder.rooms == []
+    gate.release()
     assert next(answer) == "hello"
-    assert decoder.given == 1
-    answer.close()
-    del answer
-    assert decoder.closed
-    assert decoder.given == 1
+    answer.close()  # the next token may be under way
+    gate.release()
+    assert decoder.closed.wait(5)
+    assert decoder.given <= 2
+    assert outcome.finish == "cancelled"
+
+
+def test_answers_are_computed_in_turns_and_are_what_each_is_alone(tiny_path):
+    assistant = Assistant(Assistant.load(tiny_path).tokenizer, Llama.of(Gguf(tiny_path)))
+    prompts = [
+        assistant.tokenizer.encode(text) for text in ("hello", "in the world", "1 2 3 4 5 6", "ing", "aaaa", "x")
+    ]
+    alone = ["".join(assistant.go_on(prompt, sampling=Sampling(1.0, seed=3), max_tokens=12)) for prompt in prompts]
+    together = [assistant.go_on(prompt, sampling=Sampling(1.0, seed=3), max_tokens=12) for prompt in prompts]
+    texts = [""] * len(prompts)
+
+    def listen(at: int) -> None:
+        texts[at] = "".join(together[at])
+
+    threads = [threading.Thread(target=listen, args=(at,)) for at in range(len(prompts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert texts == alone
+    assert assistant.scheduler.load == Load(0, 0, 0)
+
+
+def test_more_requests_than_may_wait_are_refused(said):
+    gate = threading.Semaphore(0)
+    assistant, _ = said("hello", at_once=1, gate=gate)
+    assistant.scheduler.limits = Limits(running=1, waiting=1, positions=10_000)
+    answers = [assistant.answer(TURNS) for _ in range(3)]
+    heard = [threading.Thread(target=list, args=(answer,)) for answer in answers[:2]]
+    for number, thread in enumerate(heard):
+        thread.start()
+        until(lambda number=number: (assistant.scheduler.load.running, assistant.scheduler.load.waiting) == (1, number))
+    with pytest.raises(QueueFull):
+        next(answers[2])
+    gate.release(100)
+    for thread in heard:
+        thread.join(5)
+        assert not thread.is_alive()
+    assert "zlclient:requests_refused_total{} 1" in str(assistant.metrics.lines(assistant, ""))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_what_goes_wrong_in_the_decoder_reaches_the_reader_and_ends_only_that_answer(tokenizer):
+    class Broken(Scripted):
+        def tokens(self, prompt, sampling, room, outcome):
+            if room == 13:
+                raise MemoryError("no room")
+            yield from super().tokens(prompt, sampling, room, outcome)
+
+    assistant = Assistant(tokenizer, Broken(tokenizer.encode("hello")))
+    with pytest.raises(MemoryError, match="no room"):
+        list(assistant.answer(TURNS, max_tokens=13))
+    assert "".join(assistant.answer(TURNS, max_tokens=5)) == "hello"
 
 
 def test_control_tokens_have_no_text(tokenizer):
@@ -121,6 +193,7 @@ class FakeLlama:
             raise ValueError("Failed to load model from file")
         self.path, self.n_ctx, self.verbose = model_path, n_ctx, verbose
         self.calls: list[tuple[str, Any]] = []
+        self.alone, self._sequence = True, 0
         FakeLlama.made.append(self)
 
     def reset(self) -> None:
@@ -134,7 +207,10 @@ class FakeLlama:
         temp: float = 0.80, repeat_penalty: float = 1.0, reset: bool = True,
     ) -> Iterator[int]:  # fmt: skip
         self.calls.append(("generate", (list(tokens), top_k, top_p, min_p, temp, repeat_penalty)))
+        self._sequence += 1
+        mine = self._sequence
         while True:
+            self.alone = self.alone and self._sequence == mine
             yield 3 + ord("a")
 
 
@@ -159,17 +235,17 @@ def test_llama_cpp_runs_where_it_is_installed(tiny_path, fake_llama):
 
 
 def test_llama_cpp_computes_one_answer_at_a_time(tiny_path, fake_llama):
-    decoder = LlamaCpp(tiny_path, 96)
-    first = decoder.tokens([1], Sampling(), 5)
-    next(first)
-    got: list[int] = []
-    other = threading.Thread(target=lambda: got.extend(decoder.tokens([2], Sampling(), 2)))
-    other.start()
-    other.join(0.05)
-    assert got == []
-    first.close()
-    other.join(5)
-    assert len(got) == 2
+    assistant = Assistant.load(tiny_path)
+    assert assistant.scheduler.limits.running == 1
+    prompts = [[50 + at] for at in range(5)]
+    threads = [threading.Thread(target=lambda p=p: list(assistant.go_on(p, max_tokens=9))) for p in prompts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    (made,) = fake_llama.made
+    assert made.alone
+    assert sorted(call[1][0] for call in made.calls if call[0] == "generate") == prompts
 
 
 def test_llama_cpp_that_cannot_load_is_an_error(tmp_path, fake_llama):

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from zlclient.engine.sampler import Sampling
 from zlclient.engine.smollm2 import llama
 from zlclient.engine.smollm2.gguf import Gguf
 from zlclient.engine.smollm2.llama import Llama, LlamaConfig
+from zlclient.engine.smollm2.outcome import Outcome
 from zlclient.errors import ConfigError
 
 PROMPT = [1, 100, 40, 41, 42, 250, 7, 99, 100, 100, 3, 200, 31]
@@ -149,9 +150,13 @@ def test_chunked_equals_whole(model, monkeypatch):
         np.testing.assert_allclose(model.forward(tokens, model.start(50)), whole, rtol=1e-4, atol=1e-4)
 
 
+def follow(model: Llama, prompt: Sequence[int], sampling: Sampling, room: int) -> list[int]:
+    return [token for token in model.tokens(prompt, sampling, room, Outcome()) if token is not None]
+
+
 def test_greedy_tokens_are_each_the_likeliest_and_reproducible(model):
-    tokens = list(model.tokens(PROMPT, Sampling(), 12))
-    assert tokens == list(model.tokens(PROMPT, Sampling(), 12))
+    tokens = follow(model, PROMPT, Sampling(), 12)
+    assert tokens == follow(model, PROMPT, Sampling(), 12)
     for at, token in enumerate(tokens):
         said = [*PROMPT, *tokens[:at]]
         assert token == int(model.forward(said, model.start(len(said))).argmax())
@@ -159,14 +164,54 @@ def test_greedy_tokens_are_each_the_likeliest_and_reproducible(model):
 
 def test_a_seed_decides_what_is_drawn(model):
     def drawn(seed: int) -> list[int]:
-        return list(model.tokens(PROMPT, Sampling(1.0, 0.95, seed), 12))
+        return follow(model, PROMPT, Sampling(1.0, 0.95, seed), 12)
 
     assert drawn(1) == drawn(1)
     assert len({tuple(drawn(seed)) for seed in range(8)}) > 1
 
 
 def test_no_more_tokens_than_room(model):
-    assert len(list(model.tokens(PROMPT, Sampling(), 5))) == 5
+    assert len(follow(model, PROMPT, Sampling(), 5)) == 5
+
+
+@pytest.fixture
+def small_chunks(monkeypatch, tiny_path) -> Llama:
+    """A model of its own, which has read nothing yet, with chunks of 8 tokens."""
+    monkeypatch.setattr(llama, "CHUNK", 8)
+    return Llama.of(Gguf(tiny_path))
+
+
+def test_a_long_prompt_is_read_in_turns(small_chunks):
+    prompt = [(at * 37) % small_chunks.config.vocabulary for at in range(20)]
+    given = list(small_chunks.tokens(prompt, Sampling(), 3, Outcome()))
+    assert given[:2] == [None, None]
+    assert None not in given[2:]
+    assert len(given) == 5
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_what_is_kept_of_a_prompt_changes_no_bit(small_chunks, data):
+    tokens = st.integers(0, small_chunks.config.vocabulary - 1)
+    before = data.draw(st.lists(tokens, min_size=1, max_size=30))
+    shared = data.draw(st.integers(0, len(before)))
+    prompt = [*before[:shared], *data.draw(st.lists(tokens, min_size=1, max_size=20))]
+    fresh = small_chunks.start(len(prompt))
+    expected = small_chunks.forward(prompt, fresh)
+    follow(small_chunks, before, Sampling(), 2)
+    outcome = Outcome()
+    with_kept = small_chunks.tokens(prompt, Sampling(), 1, outcome)
+    assert [token for token in with_kept if token is not None] == [int(expected.argmax())]
+    common = next(
+        (at for at, (a, b) in enumerate(zip(before, prompt, strict=False)) if a != b), min(len(before), len(prompt))
+    )
+    assert outcome.cached_tokens == min(common, len(prompt) - 1) // 8 * 8
+    kept = small_chunks.start(len(prompt))
+    small_chunks._last.fill(kept, [*prompt, 0])
+    whole = len(prompt) // 8 * 8
+    assert kept.length == whole
+    assert kept.keys[:, :, :whole].tobytes() == fresh.keys[:, :, :whole].tobytes()
+    assert kept.values[:, :, :whole].tobytes() == fresh.values[:, :, :whole].tobytes()
 
 
 @pytest.mark.parametrize(

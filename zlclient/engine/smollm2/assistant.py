@@ -1,52 +1,32 @@
 """A conversation in, an answer out as it is written.
 
-assistant = Assistant.fetched()
-for text in assistant.answer([("user", "What is the capital of France?")]):
-    print(text, end="")
+    assistant = Assistant.fetched()
+    for text in assistant.answer([("user", "What is the capital of France?")]):
+        print(text, end="")
+
+Answers of several conversations are computed in turns, so each is what it would be alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol
 
 from ...errors import InputError
+from ..metrics import Metrics
 from ..sampler import Sampling
 from . import store
 from .chat import Role, prompt_tokens
 from .gguf import Gguf
 from .llama import Llama
 from .llama_cpp import LlamaCpp
+from .outcome import Outcome
+from .scheduler import Decoder, Scheduler
 from .text import TokenText
 from .tokenizer import Tokenizer
-
-Finish = Literal["end", "stop", "length"]
-
-
-class Decoder(Protocol):
-    """What computes tokens: `Llama` or `LlamaCpp`. `context` is how many a sequence may have."""
-
-    context: int
-
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int) -> Iterator[int]:
-        """Up to `room` tokens that follow `prompt`."""
-        ...
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How an answer went; complete once its text has ended. `tokens` counts the one that ended it too.
-
-    `finish`: end (the model ended it), stop (a stop sequence, which is `stop`), length (no more tokens were allowed).
-    """
-
-    prompt_tokens: int = 0
-    tokens: int = 0
-    finish: Finish = "length"
-    stop: str | None = None
 
 
 class Assistant:
@@ -54,6 +34,13 @@ class Assistant:
 
     def __init__(self, tokenizer: Tokenizer, decoder: Decoder) -> None:
         self.tokenizer, self.decoder = tokenizer, decoder
+        self.metrics = Metrics()
+        self.scheduler = Scheduler(decoder, frozenset(tokenizer.controls.values()), self.metrics)
+
+    @property
+    def cache(self) -> Scheduler:
+        """Who counts what was taken over from the prompt before: its `stats`."""
+        return self.scheduler
 
     @classmethod
     def load(cls, path: Path) -> Assistant:
@@ -70,7 +57,8 @@ class Assistant:
     @classmethod
     def fetched(cls) -> Assistant:
         """SmolLM2 from the user's cache, loaded once a process; raises NotFetched or ConfigError."""
-        return _loaded(store.verified_path())
+        with _LOADING:
+            return _loaded(store.verified_path())
 
     def prompt(self, turns: Sequence[tuple[Role, str]], system: str = "") -> list[int]:
         """A conversation's tokens; raises InputError where they leave no room for an answer."""
@@ -95,6 +83,7 @@ class Assistant:
 
         Raises:
             InputError: the conversation is too long, or max_tokens below 1.
+            QueueFull: when first read, where too many requests wait already.
         """
         return self.go_on(
             self.prompt(turns, system), sampling=sampling, max_tokens=max_tokens, stop=stop, outcome=outcome
@@ -107,23 +96,20 @@ class Assistant:
         """What follows the tokens of `prompt`; see `answer`."""
         if max_tokens < 1:
             raise InputError("must be at least 1", where="max_tokens")
+        outcome = outcome or Outcome()
+        outcome.prompt_tokens, outcome.finish = len(prompt), "length"
         room = min(max_tokens, self.decoder.context - len(prompt))
-        tokens = self.decoder.tokens(prompt, sampling or Sampling(), room)
-        return self._written(tokens, TokenText(self.tokenizer, stop), outcome or Outcome(), len(prompt))
+        tokens = self.scheduler.tokens(prompt, sampling or Sampling(), room, outcome)
+        return self._written(tokens, TokenText(self.tokenizer, stop), outcome)
 
-    def _written(self, tokens: Iterator[int], text: TokenText, outcome: Outcome, read: int) -> Iterator[str]:
-        outcome.prompt_tokens = read
-        ends = frozenset(self.tokenizer.controls.values())
-        for token in tokens:
-            outcome.tokens += 1
-            if token in ends:
-                outcome.finish = "end"
-                break
-            if piece := text.push(token):
-                yield piece
-            if text.stopped is not None:
-                outcome.finish, outcome.stop = "stop", text.stopped
-                return
+    def _written(self, tokens: Generator[int], text: TokenText, outcome: Outcome) -> Iterator[str]:
+        with closing(tokens):
+            for token in tokens:
+                if piece := text.push(token):
+                    yield piece
+                if text.stopped is not None:
+                    outcome.finish, outcome.stop = "stop", text.stopped
+                    return
         if rest := text.flush():
             yield rest
         if text.stopped is not None:
@@ -133,3 +119,6 @@ class Assistant:
 @cache
 def _loaded(path: Path) -> Assistant:
     return Assistant.load(path)
+
+
+_LOADING = threading.Lock()  # `cache` alone would let two threads load two of them

@@ -8,7 +8,7 @@ float32: numpy multiplies nothing smaller quickly. A prompt is read in chunks, s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,8 @@ from ...errors import ConfigError
 from ..safetensors import Array
 from ..sampler import Sampler, Sampling
 from .gguf import Gguf
+from .outcome import Outcome
+from .prefix import LastPrompt, State
 
 CHUNK = 128  # tokens of a prompt that are read at once
 
@@ -76,22 +78,16 @@ class Layer:
     down: Array
 
 
-@dataclass(slots=True)
-class State:
-    """What was read: keys and values (layers, key heads, rows, head), of which the first `length` rows are filled."""
-
-    keys: Array
-    values: Array
-    length: int = 0
-
-
 class Llama:
-    """The model; its weights never change, so any number of states can be gone on with at once."""
+    """The model. Its weights never change, and any number of states can be gone on with in turns, by one thread."""
+
+    at_once = 4  # sequences
 
     def __init__(self, config: LlamaConfig, embedding: Array, layers: Sequence[Layer], norm: Array) -> None:
         """`layers` with the rows of q and k in `halved` order."""
         self.config, self.embedding, self.layers, self.norm = config, embedding, tuple(layers), norm
         self.context = config.context
+        self._last = LastPrompt(CHUNK)
         steps = np.arange(0, config.head, 2, dtype=np.float64) / config.head
         angles = np.outer(np.arange(config.context), config.rope_base**-steps)
         self._cos, self._sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
@@ -130,23 +126,34 @@ class Llama:
         shape = (self.config.layers, self.config.key_heads, rows, self.config.head)
         return State(np.empty(shape, np.float32), np.empty(shape, np.float32))
 
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int) -> Iterator[int]:
-        """Up to `room` tokens that follow `prompt`."""
+    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
+        """Up to `room` tokens that follow `prompt`, with a None for each chunk of it read before the last."""
         state, sampler = self.start(len(prompt) + room), Sampler(sampling)
-        new = prompt
-        for _ in range(room):
-            token = sampler.choose(self.forward(new, state))
+        self._last.fill(state, prompt)
+        outcome.cached_tokens = state.length
+        while len(prompt) - state.length > CHUNK:
+            self.read(prompt[state.length : state.length + CHUNK], state)
+            yield None
+        logits = self.forward(prompt[state.length :], state)
+        self._last.keep(state, prompt)
+        for left in reversed(range(room)):
+            token = sampler.choose(logits)
             yield token
-            new = (token,)
+            if left:
+                logits = self.forward((token,), state)
 
     def forward(self, tokens: Sequence[int], state: State) -> Array:
         """Read `tokens`, at least one, into `state`; the logits (V,) of what follows the last."""
+        return self.embedding @ self._normed(self.read(tokens, state)[-1], self.norm)
+
+    def read(self, tokens: Sequence[int], state: State) -> Array:
+        """Read `tokens`, at least one, into `state`; the stream (T, width) after all layers, of the last chunk."""
         stream = self.embedding[:0]
         # exp() of a large gate is infinite, and one divided by it the 0 that is meant.
         with np.errstate(over="ignore"):
             for start in range(0, len(tokens), CHUNK):
                 stream = self._chunk(tokens[start : start + CHUNK], state)
-        return self.embedding @ self._normed(stream[-1], self.norm)
+        return stream
 
     def _chunk(self, tokens: Sequence[int], state: State) -> Array:
         """The stream (T, width) after all layers."""

@@ -5,18 +5,20 @@ It gets the same prompt tokens and gives tokens back, so all else is the same wh
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
 from ..sampler import Sampling
+from .outcome import Outcome
 
 
 class LlamaCpp:
-    """A model file opened by llama.cpp. It computes one sequence at a time; others wait for its end."""
+    """A model file opened by llama.cpp, which computes one sequence at a time; for one thread."""
+
+    at_once = 1
 
     def __init__(self, path: Path, context: int) -> None:
         """Open it; raises ImportError where the package is not installed, ConfigError where it cannot load the file."""
@@ -26,15 +28,14 @@ class LlamaCpp:
             self._llama = module.Llama(model_path=str(path), n_ctx=context, verbose=False)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConfigError(f"llama-cpp-python cannot load it: {error}", file=str(path)) from None
-        self._lock = threading.Lock()
 
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int) -> Iterator[int]:
+    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         """Up to `room` tokens that follow `prompt`."""
-        with self._lock:
-            self._llama.reset()  # what it would reuse of the last prompt is shifted, not the same bit for bit
-            self._llama.set_seed(sampling.seed)
-            following = self._llama.generate(
-                list(prompt), temp=sampling.temperature, top_p=sampling.top_p, top_k=0, min_p=0.0, repeat_penalty=1.0
-            )
-            for _, token in zip(range(room), following, strict=False):
-                yield int(token)
+        self._llama.reset()  # what it would reuse of the last prompt is shifted, not the same bit for bit
+        outcome.cached_tokens = 0
+        self._llama.set_seed(sampling.seed)
+        following = self._llama.generate(
+            list(prompt), temp=sampling.temperature, top_p=sampling.top_p, top_k=0, min_p=0.0, repeat_penalty=1.0
+        )
+        for _, token in zip(range(room), following, strict=False):
+            yield int(token)
