@@ -1,18 +1,26 @@
 """The reference engine behind the wires: what it says of itself, its refusals, its log probabilities, its metrics."""
 
+import argparse
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
 
+from zlclient.cli.serve import add_parser
 from zlclient.engine.checkpoint import load_shipped
 from zlclient.engine.runner import Engine
 from zlclient.engine.scheduler import Limits, Load, QueueFull
+from zlclient.errors import ConfigError
 from zlclient.serving import LocalServer, WireRequest, WireResponse, transport
 from zlclient.serving.app import Listener
 from zlclient.serving.responders.engine import EngineResponder
@@ -157,6 +165,7 @@ def test_a_prompt_that_never_fits_is_413():
     assert "prompt is too long" in error["message"]
 
 
+HEADERS = {"anthropic-version": "2026-10-21", "x-api-key": "k"}
 SAMPLE = re.compile(r'([a-z0-9_:]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\} (\S+)')
 
 
@@ -332,3 +341,42 @@ def test_many_clients_at_once_get_what_one_gets():
     assert together == alone
     assert engine.scheduler.load == NOTHING
     assert engine.cache.stats.in_use == 0
+
+
+SERVE = "import argparse, sys; from zlclient.cli import serve; p = argparse.ArgumentParser(); "
+SERVE += "serve.add_parser(p.add_subparsers()); a = p.parse_args(['serve', *sys.argv[1:]]); sys.exit(a.run(a))"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_the_command_says_what_it_skips_and_writes_a_profile(tmp_path: Path):
+    file = tmp_path / "profile.svg"
+    command = [sys.executable, "-c", SERVE, "--port", "0", "--engine", "--profile", str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[2]
+        body = {"model": "auto", "max_tokens": 200, "messages": [{"role": "user", "content": PASSAGE * 60 + QUESTION}]}
+        answer = httpx2.post(f"{url}/v1/messages", json=body, headers=HEADERS, timeout=60)
+        assert answer.headers["x-zl-generation"] == "auto"
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert said.splitlines() == [
+        "zlclient serve: engine legacy: skipped anchors (no anchors tensor)",
+        "zlclient serve: engine auto: skipped position layer (no pos_encoder tensors), check loop (no check tensors)",
+    ]
+    drawn = file.read_text("utf-8")
+    assert "engine-auto" in drawn
+    assert not re.search("PositionBias|FidelityCheck|engine-legacy", drawn)
+
+
+def test_a_profile_needs_the_engine_and_a_file_that_can_be_written(tmp_path: Path):
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    for arguments in (["--profile", "x.svg"], ["--engine", "--profile", str(tmp_path / "none" / "x.svg")]):
+        args = parser.parse_args(["serve", "--port", "0", *arguments])
+        with pytest.raises(ConfigError, match="--profile"):
+            args.run(args)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from ..serving.responders.base import Responder
@@ -40,6 +44,9 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="let the reference engine answer the models auto and legacy",
     )
+    parser.add_argument(
+        "--profile", metavar="FILE", help="with --engine: write where its time went, a flame graph for a .svg file"
+    )
     parser.add_argument("--strict", action="store_true", help="fail requests and models that nothing is prepared for")
     parser.set_defaults(run=run)
 
@@ -51,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
 
     responders: tuple[Responder, ...] = ()
     if args.engine:
-        from ..serving.responders.engine import EngineResponder
-
-        responders = (EngineResponder("auto"), EngineResponder("legacy"))
+        responders = _engines()
+    elif args.profile:
+        raise ConfigError("only the engine's work is sampled: give --engine as well", key="--profile")
     server = build_server(
         responders=responders,
         scenario=args.scenario,
@@ -64,9 +71,41 @@ def run(args: argparse.Namespace) -> int:
         models=args.model,
         today=args.today,
     )
-    with suppress(KeyboardInterrupt):
+    with _profiled(args.profile), suppress(KeyboardInterrupt):
         serve(server, args.host, args.port, lambda url: _announce(url, args.host))
     return 0
+
+
+def _engines() -> tuple[Responder, ...]:
+    """The responders of both generations, loaded, so that the first request finds them warm."""
+    from ..engine.config import GENERATIONS
+    from ..engine.probe import skipped_parts
+    from ..serving.responders.engine import EngineResponder
+
+    responders = tuple(EngineResponder(generation) for generation in GENERATIONS)
+    for responder in responders:
+        skipped = ", ".join(skipped_parts(responder.engine)) or "nothing"
+        print(f"zlclient serve: engine {responder.generation}: skipped {skipped}", file=sys.stderr, flush=True)
+    return responders
+
+
+@contextmanager
+def _profiled(file: str | None) -> Generator[None]:
+    """Sample the engine until the block ends, then write `file`, which is tried first."""
+    if not file:
+        yield
+        return
+    from ..engine.flame import flame_graph
+    from ..engine.profiling import Profiler, collapsed
+
+    try:
+        Path(file).write_text("", "utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error}", key="--profile", value=file) from None
+    with Profiler() as profiler:
+        yield
+    write = flame_graph if file.endswith(".svg") else collapsed
+    Path(file).write_text(write(profiler.stacks), "utf-8")
 
 
 def _announce(url: str, host: str) -> None:

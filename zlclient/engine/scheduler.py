@@ -100,7 +100,9 @@ class Scheduler:
             request.times.arrived = self._clock()
             self._waiting.append(request)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="zlclient-engine", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name=f"engine-{self._model.config.generation}", daemon=True
+                )
                 self._thread.start()
             self._changed.notify_all()
 
