@@ -9,7 +9,9 @@ from .errors import WireError
 from .wire import WireResponse
 
 if TYPE_CHECKING:
+    from ..engine.metrics import Watched
     from ..engine.runner import Engine
+    from ..engine.smollm2.assistant import Assistant
     from .server import Call, LocalServer
 
 
@@ -17,7 +19,10 @@ def metrics(call: Call) -> WireResponse:
     """GET /metrics: Prometheus text under vLLM's names, one set of samples for each engine."""
     from ..engine.metrics import CONTENT_TYPE, exposition
 
-    return WireResponse(200, {"content-type": CONTENT_TYPE}, exposition(engines_of(call.server)).encode())
+    engines: dict[str, Watched] = {**engines_of(call.server), **_loaded(call.server)}
+    if not engines:
+        raise WireError(404, "No engine is behind this server: start it with `zlclient serve --engine`.")
+    return WireResponse(200, {"content-type": CONTENT_TYPE}, exposition(engines).encode())
 
 
 def zero_layer(call: Call) -> WireResponse:
@@ -35,14 +40,19 @@ def zero_layer(call: Call) -> WireResponse:
 
 
 def engines_of(server: LocalServer) -> dict[str, Engine]:
-    """The engines behind `server`, by generation; raises WireError 404 where there is none."""
+    """The engines behind `server`, by generation."""
     from .responders.engine import EngineResponder
 
-    found = {
-        responder.generation: responder.engine
+    return {
+        str(responder.generation): responder.engine
         for responder in server.responders
         if isinstance(responder, EngineResponder)
     }
-    if not found:
-        raise WireError(404, "No engine is behind this server: start it with `zlclient serve --engine`.")
-    return {str(generation): engine for generation, engine in found.items()}
+
+
+def _loaded(server: LocalServer) -> dict[str, Assistant]:
+    """SmolLM2, once it has answered: it is not loaded to be watched."""
+    from .responders.smollm2 import SmolLM2Responder
+
+    found = (responder.assistant for responder in server.responders if isinstance(responder, SmolLM2Responder))
+    return {"smollm2": assistant for assistant in found if assistant is not None}  # noqa: B035 - one at most

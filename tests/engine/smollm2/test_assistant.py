@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from zlclient.engine.departure import CURRENT, Departure
 from zlclient.engine.sampler import Sampling
 from zlclient.engine.scheduler import Limits, Load, QueueFull
 from zlclient.engine.smollm2 import store
@@ -37,8 +38,8 @@ class Scripted:
 
     def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         self.rooms.append(room)
-        yield None
         try:
+            yield None
             for token in self._tokens[:room]:
                 if self._gate is not None:
                     assert self._gate.acquire(timeout=5)
@@ -109,6 +110,26 @@ def test_nothing_is_computed_before_it_is_asked_for_nor_after_closing(said):
     assert decoder.closed.wait(5)
     assert decoder.given <= 2
     assert outcome.finish == "cancelled"
+
+
+def test_a_reader_that_waits_is_let_go_when_the_client_goes(said):
+    gate = threading.Semaphore(0)
+    assistant, decoder = said("hello there", gate=gate)
+    departure, outcome, heard = Departure(), Outcome(), list[str]()
+
+    def listen() -> None:
+        CURRENT.set(departure)
+        heard.extend(assistant.answer(TURNS, outcome=outcome))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    until(lambda: decoder.rooms != [])
+    departure.happen()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert (heard, outcome.finish) == ([], "cancelled")
+    gate.release()
+    assert decoder.closed.wait(5)
 
 
 def test_answers_are_computed_in_turns_and_are_what_each_is_alone(tiny_path):

@@ -1,7 +1,8 @@
 """SmolLM2's responder on every wire, with a decoder that says what the test wants, and without weights."""
 
 import json
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import anthropic
@@ -11,8 +12,9 @@ import pytest
 
 from zlclient import Client
 from zlclient.engine.sampler import Sampling
+from zlclient.engine.scheduler import Limits
 from zlclient.engine.smollm2 import store
-from zlclient.engine.smollm2.assistant import Assistant
+from zlclient.engine.smollm2.assistant import Assistant, Outcome
 from zlclient.engine.smollm2.tokenizer import ALPHABET, Tokenizer
 from zlclient.errors import NotFound
 from zlclient.serving import LocalServer, WireRequest, transport
@@ -26,23 +28,27 @@ class Scripted:
     """Says a text a byte a token, ends it, and keeps what it was asked."""
 
     context = 400
+    at_once = 2
 
     def __init__(self, text: str = "Paris is the capital.") -> None:
         self._tokens = [*TOKENIZER.encode(text), END]
         self.prompt = ""
         self.sampling = Sampling()
         self.given = 0
-        self.closed = False
+        self.closed = threading.Event()
+        self.gate: threading.Semaphore | None = None
 
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int) -> Iterator[int]:
+    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         self.prompt = "".join("|" if token < 3 else TOKENIZER.decode([token]) for token in prompt)
         self.sampling = sampling
         try:
             for token in self._tokens[:room]:
+                if self.gate is not None:
+                    assert self.gate.acquire(timeout=5)
                 self.given += 1
                 yield token
         finally:
-            self.closed = True
+            self.closed.set()
 
 
 @pytest.fixture
@@ -103,7 +109,7 @@ def test_a_stop_sequence_ends_the_work(server, decoder):
     _, _, message = ask(server, stop_sequences=["the c", "zzz"])
     assert message["content"][0]["text"] == "Paris is "
     assert (message["stop_reason"], message["stop_sequence"]) == ("stop_sequence", "the c")
-    assert message["usage"]["output_tokens"] == decoder.given == len("Paris is the c")
+    assert message["usage"]["output_tokens"] == len("Paris is the c")
 
 
 def test_every_wire_and_stream(server, decoder):
@@ -132,17 +138,38 @@ def test_every_wire_and_stream(server, decoder):
 
 
 def test_a_client_that_goes_ends_the_work(server, decoder):
+    decoder.gate = threading.Semaphore(1)
     body = {"model": "smollm2", "max_tokens": 50, "stream": True, "messages": [{"role": "user", "content": "Where?"}]}
     headers = {"anthropic-version": "2023-06-01"}
     response = server.handle(WireRequest("POST", "/v1/messages", headers, json.dumps(body).encode()))
     pieces = response.pieces()
     next(pieces)
-    while not decoder.given:
-        next(pieces)
     response.close()
     del response, pieces
-    assert decoder.closed
-    assert decoder.given < 5
+    decoder.gate.release()  # the token that may be under way
+    assert decoder.closed.wait(5)
+    assert decoder.given <= 2
+
+
+def test_its_metrics(server):
+    def metrics() -> tuple[int, str]:
+        response = server.handle(WireRequest("GET", "/metrics"))
+        return response.status, b"".join(piece for piece in response.pieces() if isinstance(piece, bytes)).decode()
+
+    ask(server)
+    status, text = metrics()
+    assert status == 200
+    assert 'vllm:generation_tokens_total{model_name="smollm2",engine="0"} 22' in text
+    assert 'vllm:request_success_total{model_name="smollm2",engine="0",finished_reason="stop"} 1' in text
+
+
+def test_too_many_requests_are_told_to_come_again(decoder):
+    assistant = Assistant(TOKENIZER, decoder)
+    assistant.scheduler.limits = Limits(running=0, waiting=0, positions=1000)
+    status, headers, error = ask(LocalServer([SmolLM2Responder(assistant)]))
+    assert status == 429
+    assert headers["retry-after"] == "1"
+    assert "wait already" in error["error"]["message"]
 
 
 @pytest.mark.parametrize(

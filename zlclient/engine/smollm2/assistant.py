@@ -97,7 +97,7 @@ class Assistant:
         if max_tokens < 1:
             raise InputError("must be at least 1", where="max_tokens")
         outcome = outcome or Outcome()
-        outcome.prompt_tokens, outcome.finish = len(prompt), "length"
+        outcome.prompt_tokens = len(prompt)
         room = min(max_tokens, self.decoder.context - len(prompt))
         tokens = self.scheduler.tokens(prompt, sampling or Sampling(), room, outcome)
         return self._written(tokens, TokenText(self.tokenizer, stop), outcome)

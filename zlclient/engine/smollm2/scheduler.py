@@ -44,8 +44,10 @@ class Job:
     Any thread may set `cancelled`; the rest is the scheduler's.
     """
 
-    def __init__(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> None:
-        self.prompt, self.sampling, self.room, self.outcome = prompt, sampling, room, outcome
+    def __init__(self, prompt: Sequence[int], sampling: Sampling, room: int) -> None:
+        self.prompt, self.sampling, self.room = prompt, sampling, room
+        # The scheduler's own account: its reader may be some tokens behind, or stop before.
+        self.outcome = Outcome(finish="length")
         self.given: SimpleQueue[int | BaseException | None] = SimpleQueue()
         self.times = Times()
         self.cancelled = False
@@ -94,25 +96,29 @@ class Scheduler:
     def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int]:
         """Up to `room` tokens that follow `prompt`, waiting for each; closing the iterator gives the rest up.
 
+        `outcome` is filled in as they are read; `finish` is the reader's to set where it stops for its own reasons.
+
         Raises:
             QueueFull: when first read, where too many wait already.
         """
-        job, over = Job(prompt, sampling, room, outcome), False
+        job = Job(prompt, sampling, room)
         departure = CURRENT.get()
         if departure is not None:
             departure.then(job.give_up)
         self._submit(job)
+        outcome.finish = "cancelled"
         try:
             while (got := job.given.get()) is not None:
                 if isinstance(got, BaseException):
-                    over = True
                     raise got
+                outcome.tokens.append(got)
+                outcome.cached_tokens = job.outcome.cached_tokens
                 yield got
-            over = not job.cancelled
+            if not job.cancelled:
+                outcome.finish = job.outcome.finish
         finally:
-            if not over:
-                outcome.finish = outcome.finish if outcome.stop is not None else "cancelled"
-                job.cancelled = True
+            job.outcome.finish = outcome.finish
+            job.cancelled = True
 
     def _submit(self, job: Job) -> None:
         with self._lock:

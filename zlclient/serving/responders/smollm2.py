@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...engine.smollm2.store import NotFetched, is_fetched
 from ...errors import ConfigError, InputError
 from ..errors import WireError
-from .base import Ask, Event, Finish, Measured, Responder, StopReason, Text, Turn, Usage, text_of
+from .base import Ask, Event, Finish, Head, Measured, Responder, StopReason, Text, Turn, Usage, text_of
 from .structured import chosen_tool
 
 if TYPE_CHECKING:
@@ -42,17 +42,22 @@ class SmolLM2Responder(Responder):
         """Only where there is a model to run: without one, the answer is an error, and quick."""
         return self._assistant is not None or is_fetched()
 
+    @property
+    def assistant(self) -> Assistant | None:
+        """The model, where it has been loaded."""
+        return self._assistant
+
     def respond(self, ask: Ask) -> Iterable[Event] | None:
         """Text as it is generated; None where the ask is another model's, or wants a tool's call or a schema's values.
 
         Raises:
             WireError: 404 where the weights are not there, 500 where they cannot be loaded, 400 for a conversation that
-                is too long or is not text.
+                is too long or is not text; when first iterated, 429 where too many requests wait already.
         """
         if ask.model not in MODELS or ask.output_schema is not None or chosen_tool(ask) is not None:
             return None
         said: list[tuple[Role, str]] = [(turn.role, _text(turn, at)) for at, turn in enumerate(ask.turns)]
-        assistant = self._assistant or _fetched()
+        assistant = self._assistant = self._assistant or _fetched()
         try:
             prompt = assistant.prompt([(role, text) for role, text in said if text], ask.system)
         except InputError as error:
@@ -62,20 +67,26 @@ class SmolLM2Responder(Responder):
 
 def _events(assistant: Assistant, prompt: list[int], ask: Ask) -> Iterator[Event]:
     from ...engine.smollm2.assistant import Outcome
+    from .engine import admission
 
     outcome = Outcome()
-    yield Measured()
-    for text in assistant.go_on(
+    texts = assistant.go_on(
         prompt, sampling=_sampling(ask), max_tokens=ask.max_tokens or DEFAULT_MAX_TOKENS, stop=ask.stop, outcome=outcome
-    ):
+    )
+    with admission():
+        first = next(texts, "")
+    yield Head({"x-zl-cached-tokens": str(outcome.cached_tokens)})
+    yield Measured()
+    yield Text(first)
+    for text in texts:
         yield Text(text)
     yield _finish(outcome)
 
 
 def _finish(outcome: Outcome) -> Finish:
-    # The model reads no prompt twice from a cache, whatever the wire's own account of prefixes says.
-    usage = Usage(outcome.prompt_tokens, outcome.tokens, cache_read_tokens=0, cache_write_tokens=0)
-    return Finish(_REASONS[outcome.finish], usage, outcome.stop)
+    # What was taken over from the prompt before is told in a header; the wires' cached prefixes are another thing.
+    usage = Usage(outcome.prompt_tokens, len(outcome.tokens), cache_read_tokens=0, cache_write_tokens=0)
+    return Finish(_REASONS.get(outcome.finish), usage, outcome.stop)
 
 
 def _fetched() -> Assistant:
