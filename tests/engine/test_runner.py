@@ -103,6 +103,18 @@ def test_a_nucleus_holds_no_more_than_it_needs(values, top_p, seed):
     assert likelier <= top_p + 1e-5
 
 
+@pytest.mark.parametrize("top_p", [0.3, 0.9, 0.999])
+def test_a_nucleus_of_many_tokens_is_the_one_that_sorting_all_of_them_gives(top_p):
+    logits = np.random.default_rng(2).standard_normal(500).astype(np.float32) * 2
+    shares = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum()
+    order = np.argsort(-shares)
+    nucleus = order[: np.searchsorted(shares[order].cumsum(), top_p) + 1]
+    sampler = Sampler(Sampling(1.0, top_p, 7))
+    counts = np.bincount([sampler.choose(logits) for _ in range(6000)], minlength=500) / 6000
+    assert set(np.flatnonzero(counts)) <= set(nucleus.tolist())
+    assert counts[nucleus] == pytest.approx(shares[nucleus] / shares[nucleus].sum(), abs=0.025)
+
+
 def test_temperature_zero_takes_the_best():
     assert Sampler(Sampling()).choose(np.array([0.0, 3.0, 2.0])) == 1
 

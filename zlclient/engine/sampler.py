@@ -42,12 +42,16 @@ class Sampler:
         """A token from logits (V,)."""
         if self._random is None:
             return int(logits.argmax())
-        probabilities = softmax(logits / self._sampling.temperature)
-        order: Array = np.argsort(-probabilities, kind="stable")
+        probabilities, top_p = softmax(logits / self._sampling.temperature), self._sampling.top_p
+        # Those under this hold less than 1 - top_p together: the nucleus is among the others, which are few to sort.
+        order: Array = np.flatnonzero(probabilities >= 0.999 * (1 - top_p) / len(probabilities))
+        if top_p < 1:
+            order = order[np.argsort(-probabilities[order], kind="stable")]
         summed: Array = probabilities[order].cumsum(dtype=np.float64)
-        kept = min(int(np.searchsorted(summed, self._sampling.top_p * float(summed[-1]))) + 1, len(summed))
-        summed = summed[:kept]
-        at = int(np.searchsorted(summed, self._random.random() * float(summed[-1]), side="right"))
+        kept = len(summed)
+        if top_p < 1:
+            kept = min(int(np.searchsorted(summed, top_p * float(probabilities.sum(dtype=np.float64)))) + 1, kept)
+        at = int(np.searchsorted(summed[:kept], self._random.random() * float(summed[kept - 1]), side="right"))
         return int(order[min(at, kept - 1)])
 
 
