@@ -95,7 +95,7 @@ def main() -> None:
     torch.set_num_threads(1)
     checkpoint = load_shipped("auto")
     model, eager = Model(checkpoint), Eager(checkpoint)
-    prompts = make_prompts(model.tokenizer, 12)
+    prompts = make_prompts(model.tokenizer, 3, lengths=(64, 128, 256, 512))
     best = {"numpy": [[9.0, 9.0] for _ in prompts], "torch": [[9.0, 9.0] for _ in prompts]}
     same = 0
     for _ in range(ROUNDS):

@@ -3,49 +3,103 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..answering import Answer, answer
-from ..prompt import Prompt
-from ..quoting import Quotation
-from ..runner import Engine, Outcome
-from ..training.data import Document, Language, Question, make_document
+from ..runner import Engine
+from ..safetensors import Array
+from ..training.data import Document, Language, make_document
+from .asking import Asked, ask
+from .intervals import Estimate, Statistic, bootstrap
 
 SIZES = (4, 8, 24)
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
 QUESTIONS = 6  # a document
 
 
-@dataclass(slots=True)
 class Tally:
-    """Counts of one generation. A question without an answer counts for the F1 of refusing, not for exact match."""
+    """Counts, a row a document: answerable questions asked, answered right, their overlap; unanswerable ones, refused
+    ones, and those refused rightly."""
 
-    asked: int = 0
-    right: int = 0
-    meant: int = 0
-    said: int = 0
-    both: int = 0
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, ...]] = []
+
+    def add(self, document: Document, asked: Iterable[Asked]) -> None:
+        """Count one document's answers. A question without an answer counts for the F1 of refusing, not for exact
+        match."""
+        answerable = right = overlap = meant = said = both = 0.0
+        for item in asked:
+            refused = item.quoted is None
+            said += refused
+            if item.question.answers:
+                answerable += 1
+                right += item.right
+                overlap += 1.0 if item.right else _overlap(document, item)
+            else:
+                meant += 1
+                both += refused
+        self.rows.append((answerable, right, overlap, meant, said, both))
+
+    @property
+    def asked(self) -> int:
+        """Answerable questions asked."""
+        return int(sum(row[0] for row in self.rows))
 
     @property
     def exact(self) -> float:
-        """Share of answers equal to the sentence meant, token by token."""
-        return self.right / max(1, self.asked)
+        """Share of answers equal to the sentence meant."""
+        return float(exact(np.asarray(self.rows, float)))
 
     @property
     def f1(self) -> float:
         """F1 of refusing the questions that the document does not answer."""
-        return 2 * self.both / max(1, self.said + self.meant)
+        return float(refusing(np.asarray(self.rows, float)))
 
-    def add(self, question: Question, matches: bool, refused: bool) -> None:
-        """Count one answer."""
-        self.said += refused
-        if question.answers:
-            self.asked += 1
-            self.right += matches
-        else:
-            self.meant += 1
-            self.both += refused
+    def estimate(self, statistic: Statistic) -> Estimate:
+        """`statistic` with its interval over documents."""
+        return bootstrap(self.rows, statistic)
+
+    def minus(self, other: Tally, statistic: Statistic) -> Estimate:
+        """The difference to `other`, which was asked about the same documents in the same order."""
+        width = len(self.rows[0])
+        joined = np.hstack([np.asarray(self.rows, float), np.asarray(other.rows, float)])
+        return bootstrap(joined, lambda rows: statistic(rows[..., :width]) - statistic(rows[..., width:]))
+
+    @classmethod
+    def joined(cls, tallies: Iterable[Tally]) -> Tally:
+        """One tally of all documents."""
+        found = cls()
+        for tally in tallies:
+            found.rows += tally.rows
+        return found
+
+
+def exact(rows: Array) -> Array:
+    """Share of exact matches in a tally's rows."""
+    sums = rows.sum(-2)
+    return sums[..., 1] / np.maximum(1, sums[..., 0])
+
+
+def overlap(rows: Array) -> Array:
+    """Mean F1 of the words that an answer shares with the sentence meant."""
+    sums = rows.sum(-2)
+    return sums[..., 2] / np.maximum(1, sums[..., 0])
+
+
+def refusing(rows: Array) -> Array:
+    """F1 of refusing what the document does not answer."""
+    sums = rows.sum(-2)
+    return 2 * sums[..., 5] / np.maximum(1, sums[..., 3] + sums[..., 4])
+
+
+def outcome(rows: Array) -> Array:
+    """Share of right outcomes: right answers, and refusals where the document does not say."""
+    sums = rows.sum(-2)
+    return (sums[..., 1] + sums[..., 5]) / np.maximum(1, sums[..., 0] + sums[..., 3])
 
 
 def held_out(size: int, language: Language, documents: int) -> list[Document]:
@@ -54,60 +108,50 @@ def held_out(size: int, language: Language, documents: int) -> list[Document]:
     return [make_document(rng, size, QUESTIONS, language=language, loose=0.0) for _ in range(documents)]
 
 
-def exact_match(
-    engine: Engine,
-    documents: Sequence[Document],
-    *,
-    domains: bool = True,
-    thresholds: bool = True,
-    free: bool = False,
-) -> Tally:
-    """Greedy answers to every question but summaries, token by token equal to the sentence meant or not.
-
-    Args:
-        engine: the generation.
-        documents: what is asked about.
-        domains: whether a tagged document's domain switches its anchors on.
-        thresholds: whether the calibrated thresholds may refuse.
-        free: without the constraint that only whole sentences are quoted, which the responder always sets; what is
-            left to the model then is not only which sentence, but every token of it.
-    """
-    tally, prompt, tokenizer = Tally(), Prompt(engine.tokenizer), engine.tokenizer
+def exact_match(engine: Engine, documents: Sequence[Document], **options: Any) -> Tally:
+    """The tally of `documents`; the options are those of `ask`."""
+    tally = Tally()
     for document in documents:
-        passage = prompt.passage(document.sentences, tag=document.tag)
-        domain = document.domain if domains and document.tag else ""
-        quoted = {tokenizer.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)}
-        for question in document.questions:
-            if question.kind == "summary":
-                continue
-            gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
-            outcome = Outcome()
-            tokens = [*passage, *prompt.question(question.text)]
-            for _ in engine.stream(
-                tokens, domain=domain, thresholds=thresholds, max_tokens=max(map(len, quoted.values())) + 8,
-                constraint=None if free else Quotation(tokenizer, quoted), outcome=outcome,
-            ):  # fmt: skip
-                pass
-            refused = not outcome.tokens or outcome.tokens[0] == tokenizer.none
-            tally.add(question, outcome.finish == "end" and outcome.tokens == gold[:-1], refused)
+        tally.add(document, ask(engine, document, **options))
     return tally
 
 
-def generated(engine: Engine, documents: int) -> dict[str, Any]:
-    """em_4, em_8 and em_24 for zh and en as served, the F1 of refusing over all of them, and em_8 decoded freely."""
-    found: dict[str, Any] = {}
-    said = meant = both = 0
+Cells = dict[tuple[int, Language], Tally]
+
+
+def cells(engine: Engine, documents: int) -> Cells:
+    """A tally for each size and language, as served."""
+    return {
+        (size, language): exact_match(engine, held_out(size, language, documents))
+        for size in SIZES
+        for language in LANGUAGES
+    }
+
+
+def generated(found: Cells, free: Tally) -> dict[str, Any]:
+    """em_4, em_8 and em_24 for zh and en with intervals, the F1 of refusing over all, and em_8 decoded freely."""
+    plain: dict[str, Any] = {}
+    for (size, language), tally in found.items():
+        estimate = tally.estimate(exact).plain(language)
+        cell = plain.setdefault(f"em_{size}", {})
+        cell[language] = estimate[language]
+        cell |= {f"{language}_low": estimate["low"], f"{language}_high": estimate["high"]}
+        cell[f"{language}_asked"] = tally.asked
+    everything = Tally.joined(found.values())
+    plain["em_8_free"] = round(free.exact, 4)
+    plain |= _named("overlap_f1", everything.estimate(overlap))
+    plain |= _named("unanswerable_f1", everything.estimate(refusing))
+    return plain
+
+
+def difference(auto: Cells, legacy: Cells) -> dict[str, Estimate]:
+    """auto - legacy: exact match of each size and of all, and the F1 of refusing."""
+    found: dict[str, Estimate] = {}
     for size in SIZES:
-        found[f"em_{size}"] = {}
-        for language in ("zh", "en"):
-            tally = exact_match(engine, held_out(size, language, documents))
-            found[f"em_{size}"][language] = round(tally.exact, 4)
-            found[f"em_{size}"][f"{language}_asked"] = tally.asked
-            said, meant, both = said + tally.said, meant + tally.meant, both + tally.both
-    free = exact_match(engine, [*held_out(8, "zh", documents), *held_out(8, "en", documents)], free=True)
-    found["em_8_free"] = round(free.exact, 4)
-    found["unanswerable_f1"] = round(2 * both / max(1, said + meant), 4)
-    return found
+        one, other = (Tally.joined(tally for key, tally in side.items() if key[0] == size) for side in (auto, legacy))
+        found[f"em_{size}"] = one.minus(other, exact)
+    one, other = Tally.joined(auto.values()), Tally.joined(legacy.values())
+    return {**found, "em": one.minus(other, exact), "unanswerable_f1": one.minus(other, refusing)}
 
 
 def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -116,26 +160,23 @@ def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     from ...serving.responders.reading import sentences
     from ..domains import domain_of
 
-    asked = right = refused_right = refusals_meant = 0
+    rows: list[tuple[float, float]] = []
+    refused_right = refusals_meant = 0
     for case in cases:
         told = sentences(case["text"])
         domain, tag = domain_of(case["text"])
-        for ask in case["asks"]:
+        right = 0
+        for question in case["asks"]:
             result = Answer()
-            text = "".join(answer(engine, told, ask["question"], domain=domain, tag=tag, result=result))
-            asked += 1
-            if ask["holds"] is None:
+            text = "".join(answer(engine, told, question["question"], domain=domain, tag=tag, result=result))
+            if question["holds"] is None:
                 refusals_meant += 1
                 refused_right += not result.stated
                 right += not result.stated
             else:
-                right += ask["holds"] in text
-    return {
-        "asked": asked,
-        "right": right,
-        "share": round(right / max(1, asked), 4),
-        "refused": f"{refused_right} of {refusals_meant}",
-    }
+                right += question["holds"] in text
+        rows.append((len(case["asks"]), right))
+    return {**_shares(rows), "refused": f"{refused_right} of {refusals_meant}"}
 
 
 def offline_passages(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -144,11 +185,35 @@ def offline_passages(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     from ...serving.responders.offline import NOT_STATED
     from ...serving.responders.offline import answer as offline_answer
 
-    asked = right = 0
+    rows: list[tuple[float, float]] = []
     for case in cases:
-        for ask in case["asks"]:
-            block = {"type": "text", "text": f"{case['text']}\n\n{ask['question']}"}
+        right = 0
+        for question in case["asks"]:
+            block = {"type": "text", "text": f"{case['text']}\n\n{question['question']}"}
             text = offline_answer(Ask("anthropic", "auto", (Turn("user", (block,)),)))
-            asked += 1
-            right += text in NOT_STATED.values() if ask["holds"] is None else ask["holds"] in text
-    return {"asked": asked, "right": right, "share": round(right / max(1, asked), 4)}
+            right += text in NOT_STATED.values() if question["holds"] is None else question["holds"] in text
+        rows.append((len(case["asks"]), right))
+    return _shares(rows)
+
+
+def _shares(rows: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    asked, right = (int(sum(column)) for column in zip(*rows, strict=True))
+    share = bootstrap(rows, lambda picked: picked[..., 1].sum(-1) / picked[..., 0].sum(-1))
+    return {"asked": asked, "right": right, **share.plain("share")}
+
+
+def _overlap(document: Document, item: Asked) -> float:
+    """F1 of the words (Chinese: characters) of the sentence quoted and the one meant."""
+    if item.quoted is None or item.quoted >= len(document.sentences):
+        return 0.0
+    said, meant = (_words(document.sentences[at]) for at in (item.quoted, item.question.answers[0]))
+    return 2 * (said & meant).total() / max(1, said.total() + meant.total())
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(text.split() if text.isascii() else text)
+
+
+def _named(name: str, estimate: Estimate) -> dict[str, float]:
+    plain = estimate.plain(name)
+    return {name: plain[name], f"{name}_low": plain["low"], f"{name}_high": plain["high"]}
