@@ -16,17 +16,20 @@ from .limit import CURRENT
 if TYPE_CHECKING:
     from ..prepared import Prepared
     from ..serving.server import LocalServer
-    from ..serving.wire import WireResponse
+    from ..serving.wire import Piece, WireResponse
 
 Json = Mapping[str, Any]
 _NEVER = 3600.0  # a stalled responder says "for ever"; the sender's bound comes long before
 
 
 class LocalExchange:
-    """An answer of the local server, for both kinds of driver."""
+    """An answer of the local server, for both kinds of driver.
 
-    def __init__(self, response: WireResponse) -> None:
-        self._response = response
+    `blocking`: its pieces take long to compute, and an event loop waits for them in worker threads.
+    """
+
+    def __init__(self, response: WireResponse, *, blocking: bool = False) -> None:
+        self._response, self._blocking = response, blocking
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
 
@@ -39,12 +42,16 @@ class LocalExchange:
                 _check_limit()
 
     async def __aiter__(self) -> AsyncIterator[bytes | Json]:
-        for piece in self._response.pieces():
+        pieces = self._response.pieces()
+        while (piece := await self._next(pieces)) is not None:
             if isinstance(piece, bytes):
                 yield piece
                 await asyncio.sleep(0)
             else:
                 await asyncio.sleep(_pause(piece))
+
+    async def _next(self, pieces: Iterator[Piece]) -> Piece | None:
+        return await asyncio.to_thread(next, pieces, None) if self._blocking else next(pieces, None)
 
     def close(self) -> None:
         """Give up an unread stream."""
@@ -74,13 +81,15 @@ class LocalProvider:
         """The server's answer; an error status is raised as a Failure."""
         headers = {"x-api-key": "local", **{name.lower(): value for name, value in prepared.headers.items()}}
         response = self._server.handle(self._request(prepared.method, prepared.path, headers, prepared.content))
-        exchange = LocalExchange(response)
+        exchange = LocalExchange(response, blocking=self._server.blocking)
         if response.status >= 400:
             raise _failed(exchange)
         return exchange
 
     async def aopen(self, prepared: Prepared, timeout: float | None) -> LocalExchange:
-        """The same: handling is quick, and a stream is computed piece by piece as it is read."""
+        """The same, in a worker thread where a responder takes long."""
+        if self._server.blocking:
+            return await asyncio.to_thread(self.open, prepared, timeout)
         return self.open(prepared, timeout)
 
     def close(self) -> None:
