@@ -40,6 +40,14 @@ def test_offline_is_offline_even_with_a_key(faulty, capsys):
     assert "asked for" in capsys.readouterr().err
 
 
+def test_smollm2_without_its_weights_says_how_to_get_them(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["chat", "--offline", "--model", "local:smollm2", "hi"]) == 5
+    err = capsys.readouterr().err
+    assert "SmolLM2 is a small model" in err
+    assert "fetch them with: zlclient engine fetch smollm2" in err
+
+
 def test_json(faulty, capsys):
     assert main(["chat", "hi", "--json"]) == 0
     reply = json.loads(capsys.readouterr().out)

@@ -13,7 +13,9 @@ from .options import add_request_options, read_prompt, request_options
 if TYPE_CHECKING:
     import argparse
 
-_BANNER = "zlclient: offline engine ({why}); it answers from the text you give it and knows nothing else"
+_BANNER = "zlclient: offline engine ({why}); {what}"
+_ENGINE = "it answers from the text you give it and knows nothing else"
+_SMOLLM2 = "SmolLM2 is a small model for English, fluent and often wrong"
 
 
 def add_parser(commands: Any) -> None:
@@ -56,10 +58,11 @@ def _stream(client: Client, prompt: str, options: dict[str, Any]) -> Reply:
 def go_offline(client: Client, options: dict[str, Any], *, asked: bool) -> None:
     """Send to the offline engine where no key is set, and say so; `asked`: the options say so already."""
     if asked:
-        print(_BANNER.format(why="asked for"), file=sys.stderr)
+        smollm2 = str(options.get("model", client.settings.model)).endswith("smollm2")
+        print(_BANNER.format(why="asked for", what=_SMOLLM2 if smollm2 else _ENGINE), file=sys.stderr)
     elif _no_key_set(client, options):
         options["provider"] = "local"
-        print(_BANNER.format(why="no key is set"), file=sys.stderr)
+        print(_BANNER.format(why="no key is set", what=_ENGINE), file=sys.stderr)
 
 
 def _no_key_set(client: Client, options: dict[str, Any]) -> bool:
