@@ -3,7 +3,8 @@
     python tests/benchmarks/engine.py
 
 Both read the same prompts and then generate one token at a time; PyTorch keeps its keys and values as well, in the way
-its users write it. Rounds alternate; the best of them counts.
+its users write it. Rounds alternate; the best of them counts. Last, several sequences are decoded at once, which gives
+each the bits that it has alone.
 """
 
 import os
@@ -17,10 +18,12 @@ import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from zlclient.engine.checkpoint import Checkpoint, load_shipped  # noqa: E402
+from zlclient.engine.evaluation.intervals import paired_ratio, total  # noqa: E402
 from zlclient.engine.evaluation.speed import make_prompts  # noqa: E402
 from zlclient.engine.model import Model  # noqa: E402
 
 ROUNDS, OUTPUT = 5, 64
+BATCHES = (1, 4, 16, 64)
 
 
 class Eager:
@@ -80,45 +83,47 @@ class Eager:
         return (self.norm(x[-1:]) * w["norm.weight"]) @ w["embedding.weight"].T
 
 
-def timed(forward, start, tokens) -> tuple[float, float, int]:
+def timed(read, step, start, tokens) -> tuple[float, float, int]:
     state = start()
     begun = time.thread_time()
-    logits = forward(tokens, state)
-    read = time.thread_time()
-    token = int(logits.argmax())
+    token = int(read(tokens, state).argmax())
+    done = time.thread_time()
     for _ in range(OUTPUT):
-        token = int(forward([token], state).argmax())
-    return read - begun, time.thread_time() - read, token
+        token = int(step(token, state).argmax())
+    return done - begun, time.thread_time() - done, token
 
 
 def main() -> None:
     torch.set_num_threads(1)
     checkpoint = load_shipped("auto")
     model, eager = Model(checkpoint), Eager(checkpoint)
-    prompts = make_prompts(model.tokenizer, 3, lengths=(64, 128, 256, 512))
-    best = {"numpy": [[9.0, 9.0] for _ in prompts], "torch": [[9.0, 9.0] for _ in prompts]}
+    prompts = make_prompts(model.tokenizer, 4, lengths=(64, 128, 256, 512))
+    sides = {
+        "numpy": (
+            lambda tokens, state: model.forward(tokens, state).logits,
+            lambda token, state: model.decode([token], [state])[0].logits,
+            model.start,
+        ),
+        "torch": (eager.forward, lambda token, state: eager.forward([token], state), eager.start),
+    }
+    best = {name: [(9.0, 9.0)] * len(prompts) for name in sides}
     same = 0
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         for at, tokens in enumerate(prompts):
             last = []
-            for name, forward, start in (
-                ("numpy", lambda t, s: model.forward(t, s).logits, model.start),
-                ("torch", eager.forward, eager.start),
-            ):
-                prefill, decode, token = timed(forward, start, tokens)
-                best[name][at] = [min(best[name][at][0], prefill), min(best[name][at][1], decode)]
+            for name in sorted(sides, reverse=bool(turn % 2)):
+                prefill, decode, token = timed(*sides[name], tokens)
+                best[name][at] = (min(best[name][at][0], prefill), min(best[name][at][1], decode))
                 last.append(token)
             same += last[0] == last[1]
     read = sum(map(len, prompts))
-    rates = {
-        name: (read / sum(prefill for prefill, _ in times), OUTPUT * len(prompts) / sum(decode for _, decode in times))
-        for name, times in best.items()
-    }
-    for name, (prefill, decode) in rates.items():
-        print(f"{name:<6} prefill {prefill:8.0f} tokens/s   decode {decode:7.0f} tokens/s")
-    print(
-        f"numpy / torch: prefill {rates['numpy'][0] / rates['torch'][0]:.2f}, decode {rates['numpy'][1] / rates['torch'][1]:.2f}"
-    )
+    for column, (what, tokens) in enumerate((("prefill", read), ("decode", OUTPUT * len(prompts)))):
+        spent = {name: [times[column] for times in row] for name, row in best.items()}
+        rates = ", ".join(f"{name} {tokens / sum(row):,.0f}" for name, row in spent.items())
+        ratio = paired_ratio(spent["torch"], spent["numpy"], total)
+        print(
+            f"{what:<8} tokens/s: {rates}; numpy is {ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f}) times as fast"
+        )
     print(f"the same last token in {same} of {ROUNDS * len(prompts)}")
 
 

@@ -16,12 +16,11 @@ import numpy as np
 
 from .check import FidelityCheck
 from .config import ModelConfig
-from .layers import Layer, gated, rms_norm
+from .layers import FAINT, Layer, gated, rms_norm
 from .safetensors import Array
 from .state import State, Step
 
 TILE = 4  # the smallest that the kernels like: a sequence alone pays for a whole tile
-FAINT = np.float32(-80)  # a score this far under the best counts no less: exp of it is still a normal number
 COLUMNS = 384  # of the head at a time: products this small are computed without copying the weights first
 
 
