@@ -3,8 +3,7 @@
     python tests/benchmarks/engine.py
 
 Both read the same prompts and then generate one token at a time; PyTorch keeps its keys and values as well, in the way
-its users write it. Rounds alternate; the best of them counts. Last, several sequences are decoded at once, which gives
-each the bits that it has alone.
+its users write it. Rounds alternate; the best of them counts.
 """
 
 import os
@@ -23,7 +22,6 @@ from zlclient.engine.evaluation.speed import make_prompts  # noqa: E402
 from zlclient.engine.model import Model  # noqa: E402
 
 ROUNDS, OUTPUT = 5, 64
-BATCHES = (1, 4, 16, 64)
 
 
 class Eager:
