@@ -156,7 +156,7 @@ def difference(auto: Cells, legacy: Cells) -> dict[str, Estimate]:
 
 def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Answers about written passages. A case has `text` and `asks`: a question, and what only the right sentence holds
-    (None: the passage does not say)."""
+    (None: the passage does not say). An answer is the sentence it quotes, so its first token is all that is decoded."""
     from ...serving.responders.reading import sentences
     from ..domains import domain_of
 
@@ -168,13 +168,14 @@ def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
         right = 0
         for question in case["asks"]:
             result = Answer()
-            text = "".join(answer(engine, told, question["question"], domain=domain, tag=tag, result=result))
+            for _ in answer(engine, told, question["question"], domain=domain, tag=tag, max_tokens=1, result=result):
+                pass
             if question["holds"] is None:
                 refusals_meant += 1
                 refused_right += not result.stated
                 right += not result.stated
             else:
-                right += question["holds"] in text
+                right += any(question["holds"] in told[at] for at in result.sentences)
         rows.append((len(case["asks"]), right))
     return {**_shares(rows), "refused": f"{refused_right} of {refusals_meant}"}
 
