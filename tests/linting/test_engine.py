@@ -47,15 +47,15 @@ def test_missing_file_is_a_finding(tmp_path):
 
 
 def test_a_rule_that_raises_is_a_finding_and_hides_no_other(monkeypatch):
-    from zlclient.linting.rules.wording import Hedge
+    from zlclient.linting.rules.wording import Shouting
 
     def fail(self, doc):
         raise RecursionError
 
-    monkeypatch.setattr(Hedge, "check", fail)
+    monkeypatch.setattr(Shouting, "check", fail)
     report = lint_bytes(b"Give a few examples.\n", "a.md", DEFAULT)
     assert {item.code for item in report.diagnostics} == {"ZL007", "ZL307"}
-    assert "ZL302" in next(item.message for item in report.diagnostics if item.code == "ZL007")
+    assert "ZL304" in next(item.message for item in report.diagnostics if item.code == "ZL007")
     assert report.is_unreadable
 
 

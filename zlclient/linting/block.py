@@ -171,4 +171,3 @@ def _is_english(words: list[str]) -> bool:
     other = sum(map(_OTHER.__contains__, words))
     english = sum(map(_ENGLISH.__contains__, words))
     return english > other or (english == other and all(word.isascii() for word in words))
-

@@ -85,9 +85,7 @@ def lint_text(text: str, path: str | None, settings: LintSettings) -> list[Diagn
     )
     found: list[Diagnostic] = []
     for rule in rules:
-        if (rule.needs is None or rule.needs in document.has) and (
-            rule.lexicon is None or document.may_hold(rule.lexicon)
-        ):
+        if (rule.needs is None or rule.needs in document.has) and (not rule.lexicon or document.may_hold(rule.lexicon)):
             found += _run(rule, document, name)
     found += _suppress(found, rules, document, name)
     found.sort(key=lambda item: (item.start, item.code, item.end))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from zlclient.errors import ConfigError
 
@@ -20,12 +20,23 @@ LANGUAGES = ("en", "zh")
 _UPPER = re.compile(r"\\.|[A-Z]")
 
 
-class Entry(NamedTuple):
+class Entry:
     """One pattern of a list, and what a text must hold for it to match: single pieces, and runs of characters."""
 
-    pattern: re.Pattern[str]
-    pieces: Needs
-    runs: Needs
+    def __init__(self, item: str, language: str) -> None:
+        # Matched against lower-case text: IGNORECASE would try every alternative at every character.
+        low = _UPPER.sub(_lower, item)
+        gate = Gate(low)
+        # A pattern that begins with known letters is found much faster without; `find` looks at what stands before.
+        start = "" if gate.begins_with_letters() else r"(?<!\w)"
+        self._source = rf"{start}(?:{low})(?!\w)" if language == "en" else low
+        self.pieces: Needs = gate.pieces(language)
+        self.runs: Needs = gate.runs(language)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text may match it: most never are in one run."""
+        return re.compile(self._source)
 
 
 class Lexicon:
@@ -82,8 +93,8 @@ def _possible(lexicon: Lexicon, name: str, low: str) -> Sequence[Entry]:
     return [entry for entry in entries if holds_runs(entry.runs, low)]
 
 
-def parse_lexicon(text: str, language: str, file: str) -> Lexicon:
-    """A lexicon from TOML: `name = ["pattern", …]`.
+def parse_lexicon(text: str, language: str, file: str, *, check: bool = True) -> Lexicon:
+    """A lexicon from TOML: `name = ["pattern", …]`; `check` compiles every pattern.
 
     Raises:
         ConfigError: not TOML, no list of strings, or an invalid pattern; names file and line.
@@ -93,30 +104,21 @@ def parse_lexicon(text: str, language: str, file: str) -> Lexicon:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise ConfigError(str(error), file=file, line=int(found[1]) if found else text.count("\n") + 1) from None
-    return Lexicon(language, {name: _compile(name, value, language, text, file) for name, value in data.items()})
+    lists = {name: tuple(_entries(name, items, language, text, file, check)) for name, items in data.items()}
+    return Lexicon(language, lists)
 
 
-def _compile(name: str, value: object, language: str, text: str, file: str) -> tuple[Entry, ...]:
+def _entries(name: str, value: object, language: str, text: str, file: str, check: bool) -> Iterator[Entry]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     if not items or not all(isinstance(item, str) for item in items):
         raise ConfigError("must be a list of patterns", key=name, file=file, line=_line(text, f"{name} ="))
-    entries: list[Entry] = []
     for item in cast("list[str]", items):
-        try:
-            entries.append(_entry(item, language))
-        except re.error as error:
-            raise ConfigError(f"invalid pattern: {error}", key=name, file=file, line=_line(text, item)) from None
-    return tuple(entries)
-
-
-def _entry(item: str, language: str) -> Entry:
-    # Matched against lower-case text: IGNORECASE would try every alternative at every character.
-    pattern = _UPPER.sub(_lower, item)
-    gate = Gate(pattern)
-    # A pattern that begins with known letters is found much faster without; `find` looks at what stands before.
-    start = "" if gate.begins_with_letters() else r"(?<!\w)"
-    compiled = re.compile(rf"{start}(?:{pattern})(?!\w)" if language == "en" else pattern)
-    return Entry(compiled, gate.pieces(language), gate.runs(language))
+        if check:
+            try:
+                re.compile(item)
+            except re.error as error:
+                raise ConfigError(f"invalid pattern: {error}", key=name, file=file, line=_line(text, item)) from None
+        yield Entry(item, language)
 
 
 def _is_word(char: str) -> bool:
@@ -143,7 +145,8 @@ def lexicon(language: str) -> Lexicon:
     """The bundled lexicon of "en" or "zh"."""
     folder = files(__package__ or "zlclient.linting") / "lexicons"
     name = f"{language}.toml"
-    return parse_lexicon((folder / name).read_text("utf-8"), language, f"linting/lexicons/{name}")
+    # The tests check the bundled lists.
+    return parse_lexicon((folder / name).read_text("utf-8"), language, f"linting/lexicons/{name}", check=False)
 
 
 latin_words = lru_cache(maxsize=64)(split_words)

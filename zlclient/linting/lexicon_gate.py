@@ -83,9 +83,8 @@ class Gate:
         return tuple(sorted(found, key=lambda keys: (len(keys), -min(map(len, keys)))))
 
     def _needs(self, language: str) -> Needs:
-        if len(self._branches) > 1:
-            return ()
-        return tuple(_candidates(self._branches[0], language, left=True, right=True))
+        first, *others = self._branches
+        return () if others else tuple(_candidates(first, language, left=True, right=True))
 
 
 def _begin_with_letters(branches: tuple[Branch, ...]) -> bool:
@@ -168,25 +167,25 @@ def _parse(pattern: str) -> tuple[Branch, ...]:
     outer: list[tuple[list[Branch], list[_Piece], bool]] = []
     branches: list[Branch] = []
     pieces: list[_Piece] = []
-    for token, quantifier in _TOKEN.findall(pattern):
+    for item, quantifier in _TOKEN.findall(pattern):
         optional = quantifier.startswith(_OPTIONAL)
-        if token == "|":
+        if item == "|":
             branches.append(tuple(pieces))
             pieces = []
             continue
-        if token[0] == "(" and token != "\\(":
-            outer.append((branches, pieces, token in ("(", "(?:")))
+        if item[0] == "(" and item != "\\(":
+            outer.append((branches, pieces, item in ("(", "(?:")))
             branches, pieces = [], []
             continue
-        if token == ")":
+        if item == ")":
             group = (*branches, tuple(pieces))
             branches, pieces, is_known = outer.pop()
             piece = _Piece("", group if is_known else (), optional)
-        elif token[0] == "[":
-            gap = _LETTER.search(_CODE_POINT.sub("", token)) is None
+        elif item[0] == "[":
+            gap = _LETTER.search(_CODE_POINT.sub("", item)) is None
             piece = _Piece("", (), optional, gap and not quantifier)
         else:
-            piece = _Piece("" if token[0] in ".^$\\" else token, (), optional)
+            piece = _Piece("" if item[0] in ".^$\\" else item, (), optional)
         pieces.append(piece)
         if quantifier and not optional:
             pieces.append(_ANYTHING)

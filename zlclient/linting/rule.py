@@ -33,8 +33,8 @@ class Rule(ABC):
     needs: ClassVar[str | None] = None
     """What a file must have for this rule to run: "tags" of a template, "models", "keys" of front matter or YAML."""
 
-    lexicon: ClassVar[str | None] = None
-    """A word list that must be able to match somewhere for this rule to run."""
+    lexicon: ClassVar[str] = ""
+    """A word list that must be able to match somewhere for this rule to run; empty for none."""
 
     @abstractmethod
     def check(self, doc: Document) -> Iterable[Finding]:

@@ -6,14 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .cache import LintCache
 from .discovery import find_files
 from .engine import UNREADABLE, FileReport, lint_file
 from .fixing import fix_text
 from .lint_settings import LintSettings, load_settings
 from .sharing_out import can_fork, map_forked
+
+if TYPE_CHECKING:
+    from .cache import LintCache
 
 _POOL_FROM = 150
 """Files from which on a second process saves more than it costs to start."""
@@ -48,6 +50,8 @@ class Linter:
         pairs = [(str(file), self.settings_for(file)) for file in files]
         if self.cache_folder is None or len(pairs) < _POOL_FROM:
             return self._lint(pairs)
+        from .cache import LintCache
+
         return self._lint_with_cache(pairs, LintCache(self.cache_folder))
 
     def _lint(self, pairs: list[tuple[str, LintSettings]]) -> list[FileReport]:

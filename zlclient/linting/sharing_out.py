@@ -25,7 +25,7 @@ def map_forked(work: Callable[[T], R], items: Sequence[T], jobs: int) -> list[R]
 
     What a process that dies has not told is worked out here.
     """
-    size = -(-len(items) // _TICKETS)
+    size = max(1, -(-len(items) // _TICKETS))
     tickets, writer = os.pipe()
     os.write(writer, b"".join(number.to_bytes(_BYTES, "big") for number in range(-(-len(items) // size))))
     os.close(writer)
@@ -42,7 +42,7 @@ def map_forked(work: Callable[[T], R], items: Sequence[T], jobs: int) -> list[R]
     try:
         done = take()
         for _, answer in children:
-            done.update(_read(answer))
+            done.update(cast("dict[int, R]", _read(answer)))
     finally:
         os.read(tickets, _TICKETS * _BYTES)  # nobody need go on where this process gives up
         os.close(tickets)
@@ -67,10 +67,10 @@ def _start(take: Callable[[], object]) -> tuple[int, int]:
         os._exit(0)
 
 
-def _read(answer: int) -> dict[int, R]:
+def _read(answer: int) -> object:
     with open(answer, "rb", closefd=False) as file:
         data = file.read()
     try:
-        return cast("dict[int, R]", pickle.loads(data))  # noqa: S301 - our own child wrote it
+        return pickle.loads(data)  # noqa: S301 - our own child wrote it
     except (pickle.UnpicklingError, EOFError):
         return {}

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from ..diagnostic import Finding
 from ..document import Document
@@ -18,8 +17,6 @@ FAMILY = "model"
 
 class _ModelPhrase(Rule):
     """A word list that matters for some models only."""
-
-    lexicon: ClassVar[str]
 
     def check(self, doc: Document) -> Iterable[Finding]:
         target = next((target for target in doc.targets if self.concerns(target)), None)

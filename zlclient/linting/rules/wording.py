@@ -28,8 +28,6 @@ _SMALL = "the and of to is are in for with on at by a an this or it you your be 
 class PhraseRule(Rule):
     """A rule that is one word list."""
 
-    lexicon: ClassVar[str]
-
     def check(self, doc: Document) -> Iterable[Finding]:
         for block, _, start, end, phrase in phrase_hits(doc, self.lexicon, self.counts):
             yield self.in_block(block, start, end, phrase=phrase)
@@ -69,8 +67,8 @@ class NegativeOnly(Rule):
         for block in doc.blocks:
             languages = block.languages & doc.languages
             bans = [match.span() for match in matches("form_ban", block.prose, languages)]
-            sentences = block.sentences
-            for index, sentence in enumerate(sentences if bans else ()):
+            sentences = block.sentences if bans else ()
+            for index, sentence in enumerate(sentences):
                 is_near = any(start < sentence.end and sentence.start < end for start, end in bans)
                 if not is_near or not holds("form_ban", sentence.text, languages):
                     continue
