@@ -67,6 +67,16 @@ def test_a_cached_prefix_changes_nothing(make_checkpoint, generation, shared, si
     assert cache.stats.in_use == 0
 
 
+@pytest.mark.parametrize("scores", [1, 150, 1000])
+def test_attending_in_slices_changes_nothing(model: Model, monkeypatch, scores):
+    tokens = tokens_of(model, 150)
+    state, sliced = model.start("law"), model.start("law")
+    expected = model.forward(tokens, state)
+    monkeypatch.setattr("zlclient.engine.model.SCORES", scores)
+    assert np.abs(model.forward(tokens, sliced).logits - expected.logits).max() < CLOSE
+    assert sliced.gated == state.gated
+
+
 def test_another_domain_shares_no_prefix(model: Model):
     cache, tokens = PrefixCache(8), tokens_of(model, 2 * CHUNK)
     read_prompt(model, cache, tokens, model.start("law"))

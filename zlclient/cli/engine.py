@@ -36,6 +36,7 @@ def run_info(args: argparse.Namespace) -> int:
     """Print them."""
     from ..engine.checkpoint import load_shipped
     from ..engine.config import GENERATIONS
+    from ..engine.model import Model
 
     found: dict[str, dict[str, Any]] = {}
     for generation in GENERATIONS:
@@ -52,6 +53,7 @@ def run_info(args: argparse.Namespace) -> int:
             "anchors": list(config.domains) if config.anchors else [],
             "entropy_bound": config.entropy_bound,
             "thresholds": {domain: dict(points) for domain, points in config.thresholds.items()},
+            "bytes_per_token": Model(checkpoint).position_bytes,
             "sha256": checkpoint.sha256,
         }
     found["smollm2"] = _smollm2()

@@ -60,7 +60,7 @@ def attend(
         q: (H, T, w), already scaled.
         stored: (H, n, 2w): values, then keys. Both are multiplied by the weights at once where the entropy is wanted,
             because entropy = ln Z - q · Σ weight·key: no logarithm of each weight.
-        triangle: (T, T), 0 where a key of the chunk is seen and HIDDEN where not.
+        triangle: (T, C), 0 where one of the last C keys is seen and HIDDEN where not.
         bias: (H, T, n) added to the scores.
         bound: the entropy gate's, or None for no gate.
         counts: (T,) keys that each query sees; only with a bound.
@@ -72,8 +72,8 @@ def attend(
     scores = q @ stored[:, :, width:].transpose(0, 2, 1)
     if bias is not None:
         scores += bias
-    if len(triangle) > 1:
-        scores[:, :, -len(triangle) :] += triangle
+    if triangle.shape[1] > 1:
+        scores[:, :, -triangle.shape[1] :] += triangle
     largest = scores.max(-1, keepdims=True)
     scores -= largest
     np.maximum(scores, FAINT, out=scores)

@@ -25,6 +25,7 @@ from .state import State, Step
 
 CHUNK = 64
 LONGEST = 196_608  # positions of one sequence; the stored keys and values of one that long take 604 MB
+SCORES = CHUNK * 16_384  # of one head at a time: 4 MB
 Trace = Callable[[str, tuple[int, ...]], None]
 
 
@@ -131,10 +132,7 @@ class Model:
         if layer.bias is not None:
             bias = layer.bias(rows, keys)
             trace(f"layers.{index}.pos_encoder", bias.shape)
-        counts = np.arange(first + 1, keys + 1) if config.entropy_bound is not None else None
-        attended, is_open = attend(
-            q, stored[:, :keys], self._triangle[:rows, :rows], bias=bias, bound=config.entropy_bound, counts=counts
-        )
+        attended, is_open = self._attend(q, stored[:, :keys], bias)
         trace(f"layers.{index}.attention", attended.shape)
         if is_open is not None:
             state.gated[0] += int(is_open.size - np.count_nonzero(is_open))
@@ -144,6 +142,25 @@ class Model:
         x = x + feed_forward(rms_norm(x), layer.gate_up, layer.down)
         trace(f"layers.{index}.feed_forward", x.shape)
         return x
+
+    def _attend(self, q: Array, stored: Array, bias: Array | None) -> tuple[Array, Array | None]:
+        """Attention of a chunk, in slices of its queries where so many keys would make the scores large."""
+        rows, keys, bound = q.shape[1], stored.shape[1], self.config.entropy_bound
+        counts: Array | None = np.arange(keys - rows + 1, keys + 1) if bound is not None else None
+        size = max(1, SCORES // keys)
+        found: list[tuple[Array, Array | None]] = []
+        for at in range(0, rows, size):
+            part = slice(at, min(at + size, rows))
+            found.append(
+                attend(
+                    q[:, part], stored, self._triangle[part, :rows], bound=bound,
+                    bias=None if bias is None else bias[:, part], counts=None if counts is None else counts[part],
+                )
+            )  # fmt: skip
+        if len(found) == 1:
+            return found[0]
+        opened = [is_open for _, is_open in found if is_open is not None]
+        return np.concatenate([part for part, _ in found], 1), np.concatenate(opened, 1) if opened else None
 
     def _final(self, x: Array) -> Array:
         return rms_norm(x) * self._norm

@@ -68,7 +68,7 @@ class Scheduler:
         self.limits, self.metrics = limits, metrics
         self._model, self._cache, self._clock = model, cache, clock
         self._waiting: deque[Request] = deque()
-        self._running: dict[Request, Reading] = {}
+        self._running: dict[Request, Reading | None] = {}  # None before its first turn
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._rounds = 0
@@ -145,8 +145,7 @@ class Scheduler:
 
     def _start(self, request: Request) -> None:
         request.times.scheduled = self._clock()
-        state = request.state = self._model.start(request.domain, limit=request.positions)
-        self._running[request] = Reading(self._model, self._cache, request.prompt, state)
+        self._running[request] = None
 
     def _drop_cancelled(self) -> None:
         for request in [*self._running, *self._waiting]:
@@ -167,8 +166,8 @@ class Scheduler:
         return reading[0] if self._rounds % 2 else min(reading, key=lambda request: request.left)
 
     def _read(self, request: Request) -> None:
-        reading = self._running[request]
         try:
+            reading = self._running[request] or self._reading(request)
             step = reading.turn()
         except Exception as problem:  # noqa: BLE001 - it goes to the request's consumer
             self._finish(request, problem)
@@ -178,6 +177,11 @@ class Scheduler:
             request.reading = False
             self.metrics.read(len(request.prompt))
             self._take(request, step)
+
+    def _reading(self, request: Request) -> Reading:
+        state = request.state = self._model.start(request.domain, limit=request.positions)
+        reading = self._running[request] = Reading(self._model, self._cache, request.prompt, state)
+        return reading
 
     def _decode(self, requests: list[Request]) -> None:
         states = [request.state for request in requests if request.state is not None]

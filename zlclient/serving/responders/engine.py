@@ -93,7 +93,7 @@ class _Heard(Engine):
         self, tokens: Sequence[int], *, sampling: Sampling | None = None, outcome: Outcome | None = None, **options: Any
     ) -> Iterator[Piece]:
         """As the engine's own."""
-        self.outcome = outcome or Outcome()
+        self.outcome, self._pieces = outcome or Outcome(), []
         asked = replace(sampling or Sampling(), logprobs=self._logprobs)
         for piece in super().stream(tokens, sampling=asked, outcome=self.outcome, **options):
             if piece.logprob is not None:
