@@ -145,8 +145,8 @@ class Model:
 
     def _attend(self, q: Array, stored: Array, bias: Array | None) -> tuple[Array, Array | None]:
         """Attention of a chunk, in slices of its queries where so many keys would make the scores large."""
-        rows, keys, bound = q.shape[1], stored.shape[1], self.config.entropy_bound
-        counts: Array | None = np.arange(keys - rows + 1, keys + 1) if bound is not None else None
+        rows, keys, bound = int(q.shape[1]), int(stored.shape[1]), self.config.entropy_bound
+        counts = np.arange(keys - rows + 1, keys + 1) if bound is not None else None
         size = max(1, SCORES // keys)
         found: list[tuple[Array, Array | None]] = []
         for at in range(0, rows, size):
