@@ -12,6 +12,7 @@ from .composing import Composed, Done, compose
 from .errors import error_body, reader
 from .faults import broken_body, fault_response, status_error
 from .responders.base import (
+    Alive,
     Ask,
     Block,
     ChoiceMode,
@@ -165,6 +166,8 @@ class MessageWriter:
                     fault = event
                 case Done():
                     self._finish(event)
+                case Alive():
+                    pass
                 case _:
                     _append(content, event)
         self._message["content"] = content
@@ -182,6 +185,8 @@ class MessageWriter:
             match event:
                 case Pause():
                     yield event
+                case Alive():
+                    yield _sse("ping", {})
                 case Text() | Thinking() | ToolCall():
                     out = b""
                     wanted = _block_kind(event)

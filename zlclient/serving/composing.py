@@ -1,6 +1,6 @@
 """Between a responder and a wire: its events with max_tokens and stop sequences applied, ending in one `Done`.
 
-The wires see only what they can write: Text in pieces, Thinking, ToolCall with an id, Pause, Fault, Done.
+The wires see only what they can write: Text in pieces, Thinking, ToolCall with an id, Pause, Alive, Fault, Done.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from .responders.base import (
+    Alive,
     Ask,
     Chosen,
     Event,
@@ -40,7 +41,7 @@ class Done:
     usage: Usage
 
 
-Composed = Text | Thinking | ToolCall | Pause | Fault | Done
+Composed = Text | Thinking | ToolCall | Pause | Alive | Fault | Done
 
 
 def compose(events: Iterable[Event], ask: Ask, new_id: Callable[[], str]) -> Iterator[Composed]:
@@ -73,7 +74,7 @@ class _Composer:
                     yield from self._thinking(text)
                 case ToolCall():
                     yield self._tool_call(event)
-                case Pause():
+                case Pause() | Alive():
                     yield event
                 case Pace(seconds):
                     self._pace = seconds

@@ -27,10 +27,23 @@ from .openai_common import (
     read_tool,
     token_counts,
 )
-from .responders.base import Ask, Block, ChoiceMode, Chosen, Fault, Pause, Text, Tool, ToolCall, ToolChoice, Turn
+from .responders.base import (
+    Alive,
+    Ask,
+    Block,
+    ChoiceMode,
+    Chosen,
+    Fault,
+    Pause,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    Turn,
+)
 from .server import delayed
 from .tokens import pieces
-from .wire import STALL, Drop, Piece, WireResponse
+from .wire import COMMENT, STALL, Drop, Piece, WireResponse
 
 if TYPE_CHECKING:
     from .server import Call
@@ -269,6 +282,8 @@ class CompletionWriter:
             match event:
                 case Pause():
                     yield event
+                case Alive():
+                    yield COMMENT
                 case Text():
                     parts = pieces(event.text)
                     chunks = [self._chunk({"content": parts[0]}, tokens=event.tokens)] if parts else []

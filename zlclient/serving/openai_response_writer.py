@@ -11,10 +11,10 @@ from .composing import Composed, Done
 from .errors import error_body
 from .faults import HTML, broken_body, status_error
 from .openai_common import counted, token_counts
-from .responders.base import Ask, Fault, Pause, Text, Thinking, ToolCall
+from .responders.base import Alive, Ask, Fault, Pause, Text, Thinking, ToolCall
 from .server import delayed
 from .tokens import pieces
-from .wire import STALL, Drop, Piece, WireResponse
+from .wire import COMMENT, STALL, Drop, Piece, WireResponse
 
 if TYPE_CHECKING:
     from .server import Call
@@ -74,6 +74,8 @@ class ResponseWriter:
                     delay += event.seconds
                 case Fault():
                     fault = event
+                case Alive():
+                    pass
                 case _:
                     for _ in self._written(event):
                         pass
@@ -92,6 +94,8 @@ class ResponseWriter:
             match event:
                 case Pause():
                     yield event
+                case Alive():
+                    yield COMMENT
                 case Fault():
                     yield from self._mid_fault(event)
                     return

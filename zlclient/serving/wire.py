@@ -61,3 +61,4 @@ class WireResponse:
 
 
 STALL = Pause(math.inf)
+COMMENT = b": alive\n\n"  # of a stream of server-sent events, which its readers pass over

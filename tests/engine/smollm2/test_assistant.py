@@ -12,11 +12,12 @@ import pytest
 from zlclient.engine.departure import CURRENT, Departure
 from zlclient.engine.sampler import Sampling
 from zlclient.engine.scheduler import Limits, Load, QueueFull
-from zlclient.engine.smollm2 import store
-from zlclient.engine.smollm2.assistant import Assistant, Outcome
+from zlclient.engine.smollm2 import scheduler, store
+from zlclient.engine.smollm2.assistant import Assistant, Outcome, load_decoder
 from zlclient.engine.smollm2.gguf import Gguf
 from zlclient.engine.smollm2.llama import Llama
 from zlclient.engine.smollm2.llama_cpp import LlamaCpp
+from zlclient.engine.smollm2.tokenizer import Tokenizer
 from zlclient.errors import ConfigError, InputError
 
 TURNS: list[tuple[Any, str]] = [("user", "hello")]
@@ -49,6 +50,10 @@ class Scripted:
             self.closed.set()
 
 
+def assistant_of(tokenizer: Tokenizer, decoder: Scripted) -> Assistant:
+    return Assistant(tokenizer, decoder.context, lambda: decoder)
+
+
 @pytest.fixture
 def said(tokenizer):
     """An assistant that says a text and ends it, and its decoder."""
@@ -56,7 +61,7 @@ def said(tokenizer):
     def make(text: str, **options) -> tuple[Assistant, Scripted]:
         tokens = [*tokenizer.encode(text), tokenizer.controls["<|im_end|>"], *tokenizer.encode(" never said")]
         decoder = Scripted(tokens, **options)
-        return Assistant(tokenizer, decoder), decoder
+        return assistant_of(tokenizer, decoder), decoder
 
     return make
 
@@ -104,7 +109,7 @@ def test_nothing_is_computed_before_it_is_asked_for_nor_after_closing(said):
     answer = assistant.answer(TURNS, outcome=outcome)
     assert decoder.rooms == []
     gate.release()
-    assert next(answer) == "hello"
+    assert [text for _, text in zip(range(2), answer, strict=False)] == ["", "hello"]
     answer.close()  # the next token may be under way
     gate.release()
     assert decoder.closed.wait(5)
@@ -127,13 +132,13 @@ def test_a_reader_that_waits_is_let_go_when_the_client_goes(said):
     departure.happen()
     thread.join(5)
     assert not thread.is_alive()
-    assert (heard, outcome.finish) == ([], "cancelled")
+    assert ("".join(heard), outcome.finish) == ("", "cancelled")
     gate.release()
     assert decoder.closed.wait(5)
 
 
 def test_answers_are_computed_in_turns_and_are_what_each_is_alone(tiny_path):
-    assistant = Assistant(Assistant.load(tiny_path).tokenizer, Llama.of(Gguf(tiny_path)))
+    assistant = Assistant.load(tiny_path)
     prompts = [
         assistant.tokenizer.encode(text) for text in ("hello", "in the world", "1 2 3 4 5 6", "ing", "aaaa", "x")
     ]
@@ -185,21 +190,21 @@ def test_what_goes_wrong_in_the_decoder_reaches_the_reader_and_ends_only_that_an
                 raise MemoryError("no room")
             yield from super().tokens(prompt, sampling, room, outcome)
 
-    assistant = Assistant(tokenizer, Broken(tokenizer.encode("hello")))
+    assistant = assistant_of(tokenizer, Broken(tokenizer.encode("hello")))
     with pytest.raises(MemoryError, match="no room"):
         list(assistant.answer(TURNS, max_tokens=13))
     assert "".join(assistant.answer(TURNS, max_tokens=5)) == "hello"
 
 
 def test_control_tokens_have_no_text(tokenizer):
-    assistant = Assistant(tokenizer, Scripted([*tokenizer.encode("hello"), tokenizer.controls["<|im_start|>"], 50]))
+    assistant = assistant_of(tokenizer, Scripted([*tokenizer.encode("hello"), tokenizer.controls["<|im_start|>"], 50]))
     assert "".join(assistant.answer(TURNS)) == "hello"
 
 
 def test_numpy_runs_where_llama_cpp_is_not_installed(tiny_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    assert isinstance(load_decoder(Gguf(tiny_path)), Llama)
     assistant = Assistant.load(tiny_path)
-    assert isinstance(assistant.decoder, Llama)
     prompt = assistant.tokenizer.encode("hello")
     assert "".join(assistant.go_on(prompt, max_tokens=8)) == "".join(assistant.go_on(prompt, max_tokens=8))
 
@@ -246,18 +251,17 @@ def fake_llama(monkeypatch) -> type[FakeLlama]:
 
 def test_llama_cpp_runs_where_it_is_installed(tiny_path, fake_llama):
     assistant = Assistant.load(tiny_path)
-    assert isinstance(assistant.decoder, LlamaCpp)
-    (made,) = fake_llama.made
-    assert (made.path, made.n_ctx, made.verbose) == (str(tiny_path), 96, False)
+    assert fake_llama.made == []  # nothing is loaded before the first answer
     prompt = assistant.tokenizer.encode("hello")
     text = "".join(assistant.go_on(prompt, sampling=Sampling(0.5, 0.8, 11), max_tokens=3))
     assert len(text) == 3
+    (made,) = fake_llama.made
+    assert (made.path, made.n_ctx, made.verbose) == (str(tiny_path), 96, False)
     assert made.calls == [("reset", None), ("seed", 11), ("generate", (prompt, 0, 0.8, 0.0, 0.5, 1.0))]
 
 
 def test_llama_cpp_computes_one_answer_at_a_time(tiny_path, fake_llama):
     assistant = Assistant.load(tiny_path)
-    assert assistant.scheduler.limits.running == 1
     prompts = [[50 + at] for at in range(5)]
     threads = [threading.Thread(target=lambda p=p: list(assistant.go_on(p, max_tokens=9))) for p in prompts]
     for thread in threads:
@@ -272,6 +276,30 @@ def test_llama_cpp_computes_one_answer_at_a_time(tiny_path, fake_llama):
 def test_llama_cpp_that_cannot_load_is_an_error(tmp_path, fake_llama):
     with pytest.raises(ConfigError, match="llama-cpp-python cannot load it"):
         LlamaCpp(tmp_path / "broken.gguf", 96)
+
+
+def test_a_decoder_that_cannot_be_loaded_fails_the_answer_and_is_tried_again(tokenizer):
+    decoders = iter([ConfigError("tensor missing"), Scripted(tokenizer.encode("hello"))])
+
+    def load() -> Scripted:
+        if isinstance(found := next(decoders), Exception):
+            raise found
+        return found
+
+    assistant = Assistant(tokenizer, 1000, load)
+    with pytest.raises(ConfigError, match="tensor missing"):
+        list(assistant.answer(TURNS))
+    assert "".join(assistant.answer(TURNS, max_tokens=5)) == "hello"
+
+
+def test_a_reader_hears_that_there_is_nothing_yet(said, monkeypatch):
+    monkeypatch.setattr(scheduler, "SILENCE", 0.01)
+    gate = threading.Semaphore(0)
+    assistant, _ = said("hello", gate=gate)
+    answer = assistant.answer(TURNS)
+    assert [next(answer) for _ in range(3)] == ["", "", ""]
+    gate.release(9)
+    assert "".join(answer) == "hello"
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """SmolLM2's responder on every wire, with a decoder that says what the test wants, and without weights."""
 
 import json
+import re
 import threading
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from zlclient import Client
 from zlclient.engine.sampler import Sampling
 from zlclient.engine.scheduler import Limits
-from zlclient.engine.smollm2 import store
+from zlclient.engine.smollm2 import scheduler, store
 from zlclient.engine.smollm2.assistant import Assistant, Outcome
 from zlclient.engine.smollm2.tokenizer import ALPHABET, Tokenizer
 from zlclient.errors import NotFound
@@ -35,12 +36,13 @@ class Scripted:
         self.prompt = ""
         self.sampling = Sampling()
         self.given = 0
-        self.closed = threading.Event()
+        self.started, self.closed = threading.Event(), threading.Event()
         self.gate: threading.Semaphore | None = None
 
     def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         self.prompt = "".join("|" if token < 3 else TOKENIZER.decode([token]) for token in prompt)
         self.sampling = sampling
+        self.started.set()
         try:
             for token in self._tokens[:room]:
                 if self.gate is not None:
@@ -51,6 +53,10 @@ class Scripted:
             self.closed.set()
 
 
+def assistant_of(decoder: Scripted) -> Assistant:
+    return Assistant(TOKENIZER, decoder.context, lambda: decoder)
+
+
 @pytest.fixture
 def decoder() -> Scripted:
     return Scripted()
@@ -58,7 +64,7 @@ def decoder() -> Scripted:
 
 @pytest.fixture
 def server(decoder) -> LocalServer:
-    return LocalServer([SmolLM2Responder(Assistant(TOKENIZER, decoder))])
+    return LocalServer([SmolLM2Responder(assistant_of(decoder))])
 
 
 def ask(server: LocalServer, **changed: Any) -> tuple[int, dict[str, str], dict[str, Any]]:
@@ -144,6 +150,7 @@ def test_a_client_that_goes_ends_the_work(server, decoder):
     response = server.handle(WireRequest("POST", "/v1/messages", headers, json.dumps(body).encode()))
     pieces = response.pieces()
     next(pieces)
+    assert decoder.started.wait(5)
     response.close()
     del response, pieces
     decoder.gate.release()  # the token that may be under way
@@ -163,8 +170,30 @@ def test_its_metrics(server):
     assert 'vllm:request_success_total{model_name="smollm2",engine="0",finished_reason="stop"} 1' in text
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "sign"),
+    [
+        ("/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": "Where?"}]}, b"event: ping"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Where?"}]}, b": alive"),
+        ("/v1/responses", {"input": "Where?"}, b": alive"),
+    ],
+)
+def test_a_stream_shows_that_the_work_goes_on(server, decoder, monkeypatch, path, body, sign):
+    monkeypatch.setattr(scheduler, "SILENCE", 0.01)
+    decoder.gate = threading.Semaphore(0)
+    headers = {"anthropic-version": "2023-06-01"} if "messages" in path else {}
+    content = json.dumps({"model": "smollm2", "stream": True, **body}).encode()
+    pieces = server.handle(WireRequest("POST", path, headers, content)).pieces()
+    head, *signs = [next(pieces) for _ in range(4)]
+    assert b"Where?" not in head
+    assert all(isinstance(piece, bytes) and piece.startswith(sign) for piece in signs)
+    decoder.gate.release(100)
+    rest = b"".join(piece for piece in pieces if isinstance(piece, bytes)).decode()
+    assert "".join(re.findall(r'"(?:text|content|delta)": ?"(\w)"', rest)).startswith("Paris")
+
+
 def test_too_many_requests_are_told_to_come_again(decoder):
-    assistant = Assistant(TOKENIZER, decoder)
+    assistant = assistant_of(decoder)
     assistant.scheduler.limits = Limits(running=0, waiting=0, positions=1000)
     status, headers, error = ask(LocalServer([SmolLM2Responder(assistant)]))
     assert status == 429
@@ -194,7 +223,7 @@ def test_what_it_cannot_read_is_named(server, messages, problem):
 
 
 def test_schemas_tools_and_other_models_are_left_to_others(decoder):
-    server = LocalServer([SmolLM2Responder(Assistant(TOKENIZER, decoder)), *LocalServer().responders])
+    server = LocalServer([SmolLM2Responder(assistant_of(decoder)), *LocalServer().responders])
     schema = {
         "type": "object",
         "properties": {"a": {"type": "integer"}},
@@ -240,7 +269,7 @@ def test_a_damaged_file_is_an_error():
 
 
 def test_the_client_reaches_it(decoder):
-    server = LocalServer([SmolLM2Responder(Assistant(TOKENIZER, decoder))])
+    server = LocalServer([SmolLM2Responder(assistant_of(decoder))])
     with Client(clients={"local": server}) as client:
         reply = client.chat("Where is it?", model="local:smollm2")
     assert reply.text == "Paris is the capital."

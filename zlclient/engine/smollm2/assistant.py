@@ -10,7 +10,7 @@ Answers of several conversations are computed in turns, so each is what it would
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -30,12 +30,12 @@ from .tokenizer import Tokenizer
 
 
 class Assistant:
-    """A decoder with its tokenizer; safe to use from several threads."""
+    """A decoder with its tokenizer; safe to use from several threads. `load` makes the decoder for the first answer."""
 
-    def __init__(self, tokenizer: Tokenizer, decoder: Decoder) -> None:
-        self.tokenizer, self.decoder = tokenizer, decoder
+    def __init__(self, tokenizer: Tokenizer, context: int, load: Callable[[], Decoder]) -> None:
+        self.tokenizer, self.context = tokenizer, context
         self.metrics = Metrics()
-        self.scheduler = Scheduler(decoder, frozenset(tokenizer.controls.values()), self.metrics)
+        self.scheduler = Scheduler(load, context, frozenset(tokenizer.controls.values()), self.metrics)
 
     @property
     def cache(self) -> Scheduler:
@@ -44,15 +44,9 @@ class Assistant:
 
     @classmethod
     def load(cls, path: Path) -> Assistant:
-        """The model in a GGUF file, by llama-cpp-python where that is installed; raises ConfigError."""
+        """The model in a GGUF file; raises ConfigError."""
         file = Gguf(path)
-        tokenizer = Tokenizer.of(file)
-        decoder: Decoder
-        try:
-            decoder = LlamaCpp(path, file.number("llama.context_length"))
-        except ImportError:
-            decoder = Llama.of(file)
-        return cls(tokenizer, decoder)
+        return cls(Tokenizer.of(file), file.number("llama.context_length"), lambda: load_decoder(file))
 
     @classmethod
     def fetched(cls) -> Assistant:
@@ -63,8 +57,8 @@ class Assistant:
     def prompt(self, turns: Sequence[tuple[Role, str]], system: str = "") -> list[int]:
         """A conversation's tokens; raises InputError where they leave no room for an answer."""
         tokens = prompt_tokens(self.tokenizer, turns, system)
-        if len(tokens) >= self.decoder.context:
-            raise InputError(f"{len(tokens)} tokens do not fit in the model's {self.decoder.context}")
+        if len(tokens) >= self.context:
+            raise InputError(f"{len(tokens)} tokens do not fit in the model's {self.context}")
         return tokens
 
     def answer(
@@ -72,6 +66,8 @@ class Assistant:
         max_tokens: int = 1024, stop: Sequence[str] = (), outcome: Outcome | None = None,
     ) -> Iterator[str]:  # fmt: skip
         """The answer, piece by piece; closing the iterator ends the work.
+
+        A piece may be empty: the first is, and one comes after each second in which there was no other.
 
         Args:
             turns: who said what, in order.
@@ -98,13 +94,16 @@ class Assistant:
             raise InputError("must be at least 1", where="max_tokens")
         outcome = outcome or Outcome()
         outcome.prompt_tokens = len(prompt)
-        room = min(max_tokens, self.decoder.context - len(prompt))
+        room = min(max_tokens, self.context - len(prompt))
         tokens = self.scheduler.tokens(prompt, sampling or Sampling(), room, outcome)
         return self._written(tokens, TokenText(self.tokenizer, stop), outcome)
 
-    def _written(self, tokens: Generator[int], text: TokenText, outcome: Outcome) -> Iterator[str]:
+    def _written(self, tokens: Generator[int | None], text: TokenText, outcome: Outcome) -> Iterator[str]:
         with closing(tokens):
             for token in tokens:
+                if token is None:
+                    yield ""
+                    continue
                 if piece := text.push(token):
                     yield piece
                 if text.stopped is not None:
@@ -114,6 +113,14 @@ class Assistant:
             yield rest
         if text.stopped is not None:
             outcome.finish, outcome.stop = "stop", text.stopped
+
+
+def load_decoder(file: Gguf) -> Decoder:
+    """llama-cpp-python's where that is installed, else numpy's; raises ConfigError."""
+    try:
+        return LlamaCpp(file.path, file.number("llama.context_length"))
+    except ImportError:
+        return Llama.of(file)
 
 
 @cache

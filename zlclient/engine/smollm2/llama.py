@@ -86,7 +86,6 @@ class Llama:
     def __init__(self, config: LlamaConfig, embedding: Array, layers: Sequence[Layer], norm: Array) -> None:
         """`layers` with the rows of q and k in `halved` order."""
         self.config, self.embedding, self.layers, self.norm = config, embedding, tuple(layers), norm
-        self.context = config.context
         self._last = LastPrompt(CHUNK)
         steps = np.arange(0, config.head, 2, dtype=np.float64) / config.head
         angles = np.outer(np.arange(config.context), config.rope_base**-steps)

@@ -23,7 +23,6 @@ class LlamaCpp:
     def __init__(self, path: Path, context: int) -> None:
         """Open it; raises ImportError where the package is not installed, ConfigError where it cannot load the file."""
         module: Any = import_module("llama_cpp")
-        self.context = context
         try:
             self._llama = module.Llama(model_path=str(path), n_ctx=context, verbose=False)
         except (OSError, RuntimeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """One thread that computes the tokens of all answers, in turns: a chunk of a prompt, or a token, of each in its turn.
 
 So a long prompt or a slow reader holds nobody up for longer than a chunk, a decoder is never used by two threads, and a
-thread that waits for a token never keeps another from computing it.
+thread that waits for a token never keeps another from computing it. The decoder is loaded there, by the first job.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from queue import SimpleQueue
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from ..departure import CURRENT
@@ -22,12 +23,13 @@ from .outcome import Outcome
 from .prefix import PrefixStats
 
 WAITING = 64  # requests; one more is refused
+NOTHING_YET = -1  # is no token
+SILENCE = 1.0  # seconds until a reader is told that there is nothing yet
 
 
 class Decoder(Protocol):
-    """What computes tokens: `Llama` or `LlamaCpp`. `context`: how many a sequence may have; `at_once`: sequences."""
+    """What computes tokens: `Llama` or `LlamaCpp`; `at_once` sequences in turns."""
 
-    context: int
     at_once: int
 
     def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
@@ -67,15 +69,22 @@ class Job:
 class Scheduler:
     """Runs jobs; `tokens` may be called from any thread. Its own thread lives while there is work.
 
-    `ends` are the tokens that end an answer.
+    Args:
+        load: makes the decoder.
+        context: how many tokens a sequence may have.
+        ends: the tokens that end an answer.
+        metrics: where it is counted.
+        clock: seconds from some moment on.
     """
 
     def __init__(
-        self, decoder: Decoder, ends: frozenset[int], metrics: Metrics, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self.limits = Limits(running=decoder.at_once, waiting=WAITING, positions=2 * decoder.context)
+        self, load: Callable[[], Decoder], context: int, ends: frozenset[int], metrics: Metrics,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:  # fmt: skip
+        self.limits = Limits(running=1, waiting=WAITING, positions=2 * context)
         self.metrics = metrics
-        self._decoder, self._ends, self._clock = decoder, ends, clock
+        self._load, self._ends, self._clock = load, ends, clock
+        self._decoder: Decoder | None = None
         self._stats = PrefixStats()
         self._waiting: deque[Job] = deque()
         self._running: list[Job] = []
@@ -93,8 +102,10 @@ class Scheduler:
         """Of all prompts read so far."""
         return self._stats
 
-    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int]:
+    def tokens(self, prompt: Sequence[int], sampling: Sampling, room: int, outcome: Outcome) -> Generator[int | None]:
         """Up to `room` tokens that follow `prompt`, waiting for each; closing the iterator gives the rest up.
+
+        The first is a None, once the job waits for its turn, and so is what comes after each second without a token.
 
         `outcome` is filled in as they are read; `finish` is the reader's to set where it stops for its own reasons.
 
@@ -108,9 +119,13 @@ class Scheduler:
         self._submit(job)
         outcome.finish = "cancelled"
         try:
-            while (got := job.given.get()) is not None:
+            yield None
+            while (got := _next(job)) is not None:
                 if isinstance(got, BaseException):
                     raise got
+                if got == NOTHING_YET:
+                    yield None
+                    continue
                 outcome.tokens.append(got)
                 outcome.cached_tokens = job.outcome.cached_tokens
                 yield got
@@ -133,9 +148,15 @@ class Scheduler:
                 self._thread.start()
 
     def _run(self) -> None:
+        try:
+            decoder = self._decoder = self._decoder or self._load()
+        except Exception as problem:  # noqa: BLE001 - whatever it is, it is for those who wait
+            self._give_all_up(problem)
+            return
+        self.limits = replace(self.limits, running=decoder.at_once)
         while True:
             with self._lock:
-                self._admit()
+                self._admit(decoder)
                 if not self._running:
                     self._thread = None
                     return
@@ -143,14 +164,21 @@ class Scheduler:
             for job in turn:
                 self._step(job)
 
-    def _admit(self) -> None:
+    def _give_all_up(self, problem: Exception) -> None:
+        with self._lock:
+            jobs, self._waiting, self._thread = self._waiting, deque(), None
+        for job in jobs:
+            self.metrics.ended(job, self._clock(), failed=True)
+            job.given.put(problem)
+
+    def _admit(self, decoder: Decoder) -> None:
         while self._waiting and len(self._running) < self.limits.running:
             job = self._waiting[0]
             if self._held() + job.positions > self.limits.positions:
                 return
             self._running.append(self._waiting.popleft())
             job.times.scheduled = self._clock()
-            job.source = self._decoder.tokens(job.prompt, job.sampling, job.room, job.outcome)
+            job.source = decoder.tokens(job.prompt, job.sampling, job.room, job.outcome)
 
     def _held(self) -> int:
         return sum(job.positions for job in self._running)
@@ -187,3 +215,10 @@ class Scheduler:
             self._running.remove(job)
         self.metrics.ended(job, self._clock(), failed=problem is not None)
         job.given.put(problem)
+
+
+def _next(job: Job) -> int | BaseException | None:
+    try:
+        return job.given.get(timeout=SILENCE)
+    except Empty:
+        return NOTHING_YET

@@ -174,6 +174,11 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Alive:
+    """Nothing yet, but the work goes on: a stream shows it, so that its reader does not take it for dead."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """From here on the responder itself keeps to max_tokens and the stop sequences, in its own model's tokens, and says
     in a `Finish` how it ended and what it used."""
@@ -206,7 +211,7 @@ class Finish:
     stop_sequence: str | None = None
 
 
-Event = Text | Thinking | ToolCall | Head | Pause | Pace | Measured | Fault | Finish
+Event = Text | Thinking | ToolCall | Head | Pause | Pace | Alive | Measured | Fault | Finish
 
 
 class Responder:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from ...engine.smollm2.store import NotFetched, is_fetched
 from ...errors import ConfigError, InputError
 from ..errors import WireError
-from .base import Ask, Event, Finish, Head, Measured, Responder, StopReason, Text, Turn, Usage, text_of
+from .base import Alive, Ask, Event, Finish, Measured, Responder, StopReason, Text, Turn, Usage, text_of
 from .structured import chosen_tool
 
 if TYPE_CHECKING:
     from ...engine.sampler import Sampling
-    from ...engine.smollm2.assistant import Assistant, Outcome
+    from ...engine.smollm2.assistant import Assistant
     from ...engine.smollm2.chat import Role
 
 MODELS = ("smollm2", "local:smollm2")
@@ -74,19 +74,15 @@ def _events(assistant: Assistant, prompt: list[int], ask: Ask) -> Iterator[Event
         prompt, sampling=_sampling(ask), max_tokens=ask.max_tokens or DEFAULT_MAX_TOKENS, stop=ask.stop, outcome=outcome
     )
     with admission():
-        first = next(texts, "")
-    yield Head({"x-zl-cached-tokens": str(outcome.cached_tokens)})
+        next(texts)  # empty, once the request waits for its turn
     yield Measured()
-    yield Text(first)
     for text in texts:
-        yield Text(text)
-    yield _finish(outcome)
-
-
-def _finish(outcome: Outcome) -> Finish:
-    # What was taken over from the prompt before is told in a header; the wires' cached prefixes are another thing.
-    usage = Usage(outcome.prompt_tokens, len(outcome.tokens), cache_read_tokens=0, cache_write_tokens=0)
-    return Finish(_REASONS.get(outcome.finish), usage, outcome.stop)
+        yield Text(text) if text else Alive()
+    read, cached = outcome.prompt_tokens, outcome.cached_tokens
+    if ask.wire == "anthropic":
+        read -= cached  # that wire counts what was cached apart
+    usage = Usage(read, len(outcome.tokens), cached, cache_write_tokens=0)
+    yield Finish(_REASONS.get(outcome.finish), usage, outcome.stop)
 
 
 def _fetched() -> Assistant:
