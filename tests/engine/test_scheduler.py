@@ -1,5 +1,6 @@
 """Requests run together, each as if alone; bounds hold, nobody waits for a long prompt, and everything is given back."""
 
+import contextvars
 import gc
 import itertools
 import math
@@ -9,11 +10,14 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from zlclient.engine.departure import CURRENT, Departure
 from zlclient.engine.model import CHUNK
 from zlclient.engine.quoting import Quotation
 from zlclient.engine.runner import Engine, Outcome
-from zlclient.engine.sampler import Sampling
+from zlclient.engine.sampler import Sampling, log_softmax
 from zlclient.engine.scheduler import Limits, Load, PromptTooLong, QueueFull
 from zlclient.errors import InputError, ZlclientError
 
@@ -110,6 +114,32 @@ def test_64_streams_at_once_give_exactly_what_they_give_alone(checkpoint):
     assert together.cache.stats.hits > 0
 
 
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+@settings(deadline=None, max_examples=6)
+@given(seeds=st.lists(st.integers(0, 30), min_size=1, max_size=6))
+def test_batched_chunked_and_cached_streams_follow_the_plain_forward_pass(make_checkpoint, generation, seeds):
+    engine = Engine(make_checkpoint(generation), cache_blocks=4)
+    found: list[list] = [[] for _ in seeds]
+
+    def work(at: int) -> None:
+        asked = Sampling(1.0, seed=seeds[at], logprobs=3)
+        found[at] = list(engine.stream(prompt(seeds[at] // 2, 1, 250), domain="law", sampling=asked, max_tokens=6))
+
+    in_threads(work, len(seeds))
+    for seed, pieces in zip(seeds, found, strict=True):
+        state = engine.model.start("law")
+        step = engine.model.forward(prompt(seed // 2, 1, 250), state)
+        for piece in pieces:
+            if piece.logprob is None:
+                continue  # text that was held back, at the end
+            expected = log_softmax(step.logits)
+            assert piece.logprob == pytest.approx(expected[piece.token], abs=1e-4)
+            assert piece.verdict == pytest.approx(step.verdict, abs=1e-4)
+            for token, logprob in piece.top:
+                assert logprob == pytest.approx(expected[token], abs=1e-4)
+            step = engine.model.forward([piece.token], state)
+
+
 def test_a_long_prompt_holds_nobody_up_for_more_than_a_chunk(engine: Engine, monkeypatch):
     seen: list[tuple[str, int]] = []
     forward, decode = engine.model.forward, engine.model.decode
@@ -183,6 +213,19 @@ def test_forgetting_a_stream_frees_it(engine: Engine):
 
 def test_a_stream_that_is_never_read_takes_nothing(engine: Engine):
     engine.stream(prompt(1))
+    assert engine.scheduler.load == NOTHING
+
+
+def test_a_stream_of_somebody_who_is_gone_ends_at_once(engine: Engine):
+    departure = Departure()
+    context = contextvars.copy_context()
+    context.run(CURRENT.set, departure)
+    stream = context.run(engine.stream, prompt(1), max_tokens=100_000)
+    next(stream)
+    departure.happen()
+    assert len(list(stream)) < 1000
+    assert list(context.run(engine.stream, prompt(2))) == []
+    run(engine, prompt(3))
     assert engine.scheduler.load == NOTHING
 
 

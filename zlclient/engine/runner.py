@@ -20,10 +20,10 @@ from .checkpoint import Checkpoint, load_shipped
 from .config import Generation
 from .departure import CURRENT
 from .metrics import Metrics
-from .model import LONGEST, Model
+from .model import Model
 from .request import Constraint, Finish, Outcome, Piece, Request
 from .sampler import Sampling
-from .scheduler import Limits, PromptTooLong, Scheduler
+from .scheduler import Limits, Scheduler
 from .snapshots import Snapshots
 from .tokenizer import Tokenizer
 
@@ -89,13 +89,11 @@ class Engine:
         """
         if not tokens or max_tokens < 1:
             raise InputError(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens}: both must be at least 1")
-        room = min(LONGEST, self.scheduler.limits.positions)
-        if len(tokens) + max_tokens > room:
-            raise PromptTooLong(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens} are not within {room}")
         request = Request(
             tokens, domain, max_tokens, sampling or Sampling(), self.tokenizer, stop,
             self._snapshots(domain, thresholds), constraint, outcome or Outcome(),
         )  # fmt: skip
+        self.scheduler.check(request)
         departure = CURRENT.get()
         if departure is not None:
             departure.then(request.give_up)

@@ -3,7 +3,7 @@
     waiting ──admit──▶ reading ──last chunk──▶ decoding ──end──▶ gone
                           └───────────cancelled───────┴────────▶ gone
 
-Each round it lets waiting requests in as far as the bounds allow, reads at most one chunk of one prompt, and decodes
+Each round it lets waiting requests in as far as the bounds allow, reads at most one chunk of the prompts, and decodes
 one token of every answer; so a long prompt holds the others up for no more than a chunk. A request holds room for all
 the positions that it may come to use, from admission to its end: nothing is ever preempted, which would compute its
 keys and values anew, in another order of addition, and change its bits.
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ..errors import InputError, ZlclientError
 from .cache import PrefixCache, Reading
 from .metrics import Metrics
-from .model import LONGEST, Model
+from .model import CHUNK, LONGEST, Model
 from .request import Request
 from .state import Step
 
@@ -81,6 +81,14 @@ class Scheduler:
         with self._changed:
             return Load(len(self._running), len(self._waiting), self._held())
 
+    def check(self, request: Request) -> None:
+        """Raise PromptTooLong where `request` would never fit."""
+        most = min(LONGEST, self.limits.positions)
+        if request.positions > most:
+            raise PromptTooLong(
+                f"{len(request.prompt)} prompt tokens and max_tokens = {request.max_tokens} are not within {most}"
+            )
+
     def submit(self, request: Request) -> None:
         """Let `request` wait for its turn; its pieces come from its queue.
 
@@ -88,11 +96,7 @@ class Scheduler:
             QueueFull: too many wait already.
             PromptTooLong: it would never fit.
         """
-        if request.positions > self.limits.positions:
-            raise PromptTooLong(
-                f"{len(request.prompt)} prompt tokens and max_tokens = {request.max_tokens} are not within "
-                f"{self.limits.positions}"
-            )
+        self.check(request)
         with self._changed:
             if len(self._waiting) >= self.limits.waiting:
                 self.metrics.refused()
@@ -128,7 +132,9 @@ class Scheduler:
             while True:
                 self._drop_cancelled()
                 while self._waiting and self._fits(self._waiting[0]):
-                    self._start(self._waiting.popleft())
+                    request = self._waiting.popleft()
+                    request.times.scheduled = self._clock()
+                    self._running[request] = None
                 if self._running:
                     return True
                 if not self._changed.wait(IDLE_SECONDS) and not self._waiting:
@@ -143,10 +149,6 @@ class Scheduler:
     def _held(self) -> int:
         return sum(request.positions for request in self._running)
 
-    def _start(self, request: Request) -> None:
-        request.times.scheduled = self._clock()
-        self._running[request] = None
-
     def _drop_cancelled(self) -> None:
         for request in [*self._running, *self._waiting]:
             if request.cancelled:
@@ -156,10 +158,22 @@ class Scheduler:
         self._rounds += 1
         decoding = [request for request in self._running if not request.reading]
         reading = [request for request in self._running if request.reading]
-        if reading:
-            self._read(self._next_to_read(reading))
+        self._read_chunk(reading)
         if decoding:
             self._decode(decoding)
+
+    def _read_chunk(self, reading: list[Request]) -> None:
+        """Read at most CHUNK tokens: a part of one prompt, or the ends of several."""
+        room = CHUNK
+        while reading:
+            request = self._next_to_read(reading)
+            size = min(request.left, CHUNK)
+            if size > room:
+                return
+            room -= size
+            self._read(request)
+            if not request.reading or request not in self._running:
+                reading.remove(request)
 
     def _next_to_read(self, reading: list[Request]) -> Request:
         """In turn the oldest, which so is never starved, and the one with the least left, which so waits little."""
