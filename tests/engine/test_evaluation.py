@@ -18,7 +18,7 @@ from zlclient.engine.evaluation.by_domain import call_up, documents_of
 from zlclient.engine.evaluation.caching import block_bytes, hit_rates, matrix_bytes, workload
 from zlclient.engine.evaluation.contradictions import FACTS, contradictions, make_case
 from zlclient.engine.evaluation.load import call_costs, throughput
-from zlclient.engine.evaluation.quality import exact, exact_match, held_out, outcome, passages
+from zlclient.engine.evaluation.quality import exact, exact_match, held_out, outcome, passages, values
 from zlclient.engine.evaluation.repetition import TEMPERATURES, repeated, repetition
 from zlclient.engine.evaluation.results import QUICK
 from zlclient.engine.evaluation.speed import make_prompts, measure, peak_memory, ratios, share
@@ -205,6 +205,17 @@ def test_written_passages_are_scored(engines):
     found = passages(engines["auto"], cases)
     assert (found["asked"], found["refused"]) == (2, "0 of 0")
     assert found["low"] <= found["share"] <= found["high"]
+
+
+def test_values_are_compared_with_what_the_fact_states(engines, monkeypatch):
+    documents = DOCUMENTS[:2]
+    known = {question.text: question.value for item in documents for question in item.questions}
+    asked = sum(bool(value) for value in known.values())
+    told = "zlclient.engine.evaluation.quality.excerpt"
+    monkeypatch.setattr(told, lambda engine, sentences, text, **options: known[text])
+    assert values(engines["auto"], documents) == {"asked": asked, "right": asked, "share": 1, "low": 1, "high": 1}
+    monkeypatch.setattr(told, lambda engine, sentences, text, **options: None)
+    assert values(engines["auto"], documents)["right"] == 0
 
 
 def test_passages_that_cannot_be_read_are_named(tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answering import Answer, answer
+from ..answering import Answer, answer, excerpt
 from ..runner import Engine
 from ..safetensors import Array
 from ..training.data import Document, Language, make_document
@@ -154,6 +154,20 @@ def difference(auto: Cells, legacy: Cells) -> dict[str, Estimate]:
     return {**found, "em": one.minus(other, exact), "unanswerable_f1": one.minus(other, refusing)}
 
 
+def values(engine: Engine, documents: Sequence[Document]) -> dict[str, Any]:
+    """How often the value that a fact states, and nothing more, is what is quoted: `41 million euros`."""
+    rows: list[tuple[float, float]] = []
+    for document in documents:
+        asked = [question for question in document.questions if question.value]
+        domain = document.domain if document.tag else "general"
+        right = sum(
+            excerpt(engine, document.sentences, question.text, domain=domain, tag=document.tag) == question.value
+            for question in asked
+        )
+        rows.append((len(asked), right))
+    return _shares(rows)
+
+
 def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Answers about written passages. A case has `text` and `asks`: a question, and what only the right sentence holds
     (None: the passage does not say). An answer is the sentence it quotes, so its first token is all that is decoded."""
@@ -199,7 +213,7 @@ def offline_passages(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _shares(rows: Sequence[tuple[float, float]]) -> dict[str, Any]:
     asked, right = (int(sum(column)) for column in zip(*rows, strict=True))
-    share = bootstrap(rows, lambda picked: picked[..., 1].sum(-1) / picked[..., 0].sum(-1))
+    share = bootstrap(rows, lambda picked: picked[..., 1].sum(-1) / np.maximum(1, picked[..., 0].sum(-1)))
     return {"asked": asked, "right": right, **share.plain("share")}
 
 

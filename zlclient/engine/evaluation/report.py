@@ -109,8 +109,10 @@ def _quality(found: Mapping[str, Any]) -> list[Row]:
     refusing = [_named(quality[side], "unanswerable_f1") for side in SIDES]
     listed.append(_row("F1 of refusing", refusing, _interval(gained["unanswerable_f1"], signed=True)))
     listed.append(_row("exact match, 8 facts, free", [f"{quality[side]['em_8_free']:.3f}" for side in SIDES]))
+    extracted = [_counted(quality[side]["values_8"]) for side in SIDES]
+    listed.append(_row("values extracted, 8 facts", extracted))
     if quality["auto"]["passages"]:
-        said = [_right(quality[side]["passages"]) for side in SIDES]
+        said = [_counted(quality[side]["passages"]) for side in SIDES]
         listed.append(_row("written passages", said, f"comparing words: {_right(quality['offline']['passages'])}"))
     repeated = found["repetition"]
     for temperature in repeated["auto"]["share"]:
@@ -169,7 +171,8 @@ def _judgement(found: Mapping[str, Any]) -> list[Row]:
         ("entity_noted", "another entity asked, noted"),
         ("stated_answered", "asked as stated, answered"),
     ):
-        listed.append(_row(what, [_right(noted[side][kind]) for side in SIDES]))
+        said = [_counted(noted[side][kind]) for side in SIDES]
+        listed.append(_row(what, said))
     return listed
 
 
@@ -189,7 +192,13 @@ def _aligned(listed: Sequence[Sequence[str]]) -> list[str]:
 
 def claims_page(found: Mapping[str, Any], plots: str = "") -> str:
     """The claims and their verdicts as Markdown, and the plots, if they are to be shown, in the folder `plots`."""
-    lines = _table(("claim", "bound", "measured", "verdict", "what decides it"), claim_rows(found))
+    measured = ", ".join(f"{name} `{sha256[:12]}`" for name, sha256 in found["checkpoints"].items())
+    lines = [
+        f"Measured{' quickly' * found['quick']} in {found['cpu_s']:.0f} CPU seconds on the checkpoints {measured};",
+        "`zlclient engine info` shows those that are shipped.",
+        "",
+        *_table(("claim", "bound", "measured", "verdict", "what decides it"), claim_rows(found)),
+    ]
     for name in draw(found) if plots else ():
         lines += ["", f"![{name.removesuffix('.svg')}]({plots}/{name})"]
     return "\n".join(lines)
@@ -276,3 +285,7 @@ def _named(cell: Mapping[str, float], name: str) -> str:
 
 def _right(cell: Mapping[str, Any]) -> str:
     return f"{cell['right']} of {cell['asked']}"
+
+
+def _counted(cell: Mapping[str, Any]) -> str:
+    return f"{_right(cell)}: {_interval({name: cell[name] for name in ('share', 'low', 'high')})}"

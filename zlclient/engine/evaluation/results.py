@@ -19,7 +19,7 @@ from .claims import judged
 from .contradictions import contradictions
 from .intervals import Estimate, paired_ratio, total
 from .load import call_costs, throughput
-from .quality import cells, difference, exact_match, generated, held_out, offline_passages, passages
+from .quality import cells, difference, exact_match, generated, held_out, offline_passages, passages, values
 from .repetition import repetition
 from .speed import Times, make_prompts, measure, milliseconds, peak_memory, ratios, share
 
@@ -33,7 +33,7 @@ class Effort:
     lengths         of prompts, in tokens
     prompts         of each length, each timed `repeats` times; ablations on those of up to `ablated` tokens
     memory          lengths in tokens at which peak memory is taken
-    documents       generated documents of each size and language; `free` ones decoded without the constraint
+    documents       generated documents of each size and language; of `free` ones without the constraint and for values
     batches         sequences decoded at once; `decoded` in all at each size, at least
     calls           calls timed
     requests        to the prefix cache
@@ -160,6 +160,7 @@ def _quality(engines: dict[Generation, Engine], effort: Effort, cases: Sequence[
     quality: dict[str, Any] = {}
     for name, engine in engines.items():
         quality[name] = generated(found[name], exact_match(engine, documents, free=True))
+        quality[name]["values_8"] = values(engine, documents)
         quality[name]["passages"] = passages(engine, cases) if cases else None
     if cases:
         quality["offline"] = {"passages": offline_passages(cases)}

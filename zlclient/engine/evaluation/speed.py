@@ -63,8 +63,8 @@ def measure(
         model.forward([model.tokenizer.bos], _as_if_read(model, longest))
     for number, tokens in enumerate(prompts):
         best: dict[str, tuple[float, float, float]] = {}
-        for _ in range(repeats):
-            for name in sorted(models, reverse=bool(number % 2)):
+        for turn in range(repeats):
+            for name in sorted(models, reverse=bool((number + turn) % 2)):
                 found = _timed(models[name], tokens)
                 best[name] = min(best.get(name, found), found, key=sum)
         for name, (prefill, ttft, per_token) in best.items():
