@@ -11,7 +11,7 @@ from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.domains import domain_marks, domain_of
 from zlclient.engine.prompt import STRIDE, Prompt
 from zlclient.engine.runner import Engine
-from zlclient.serving.responders.base import Ask, Text, Thinking, Turn
+from zlclient.serving.responders.base import Ask, Head, Text, Thinking, Turn
 from zlclient.serving.responders.engine import EngineResponder
 from zlclient.serving.responders.offline import NOT_STATED
 
@@ -97,7 +97,8 @@ def test_the_responder_answers_its_own_model_only(auto: Engine):
 def test_the_responder_quotes_or_says_that_it_is_not_stated(auto: Engine):
     responder = EngineResponder("auto", auto)
     events = list(responder.respond(ask("The cat sat. A dog ran.\n\nWho ran?", thinking=True)) or ())
-    assert isinstance(events[0], Thinking)
+    assert isinstance(events[0], Head)
+    assert isinstance(events[1], Thinking)
     text = "".join(event.text for event in events if isinstance(event, Text))
     assert text in {"The cat sat.", "A dog ran.", *NOT_STATED.values()}
 

@@ -189,7 +189,7 @@ def read_states(model: Model, count: int, seed: int = 0) -> list[State]:
 
 
 @pytest.mark.parametrize("generation", ["legacy", "auto"])
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_decoding_in_any_company_gives_the_bits_of_decoding_alone(make_checkpoint, generation, seed, sizes):
     model = Model(make_checkpoint(generation))

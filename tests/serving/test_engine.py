@@ -370,7 +370,7 @@ def test_the_command_says_what_it_skips_and_writes_a_profile(tmp_path: Path):
     ]
     drawn = file.read_text("utf-8")
     assert "engine-auto" in drawn
-    assert not re.search("PositionBias|FidelityCheck|engine-legacy", drawn)
+    assert not re.search("position_bias|PositionBias|FidelityCheck|engine-legacy", drawn)
 
 
 def test_a_profile_needs_the_engine_and_a_file_that_can_be_written(tmp_path: Path):

@@ -16,7 +16,7 @@ import numpy as np
 
 from .check import FidelityCheck
 from .config import ModelConfig
-from .layers import FAINT, Layer, gated, rms_norm
+from .layers import FAINT, Layer, add_position_bias, gated, rms_norm
 from .safetensors import Array
 from .state import State, Step
 
@@ -89,7 +89,7 @@ class Decoder:
             stored[:, seen - 1] = vk[row]
             scores = (stored[:, :seen, width:] @ q[row, :, :, None])[..., 0]
             if layer.bias is not None:
-                scores += layer.bias(1, seen)[:, 0]
+                add_position_bias(scores, layer.bias(1, seen)[:, 0])
             scores.max(-1, keepdims=True, out=largest[row])
             scores -= largest[row]
             np.maximum(scores, FAINT, out=scores)

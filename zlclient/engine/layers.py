@@ -71,7 +71,7 @@ def attend(
     width = q.shape[-1]
     scores = q @ stored[:, :, width:].transpose(0, 2, 1)
     if bias is not None:
-        scores += bias
+        add_position_bias(scores, bias)
     if triangle.shape[1] > 1:
         scores[:, :, -triangle.shape[1] :] += triangle
     largest = scores.max(-1, keepdims=True)
@@ -86,6 +86,11 @@ def attend(
     entropy = (largest + np.log(total))[..., 0] - np.einsum("htw,htw->ht", q, mixed[:, :, width:])
     is_open = entropy <= np.float32(bound) * np.log(np.maximum(counts, 2), dtype=np.float32)
     return mixed[:, :, :width] * is_open[..., None], is_open
+
+
+def add_position_bias(scores: Array, bias: Array) -> None:
+    """scores += bias; in a function of its own, so that a profile shows it."""
+    scores += bias
 
 
 class PositionBias:
