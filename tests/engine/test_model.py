@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from zlclient.engine.cache import PrefixCache, read_prompt
 from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.model import CHUNK, LONGEST, Model
+from zlclient.engine.runner import Engine
 from zlclient.engine.state import State
 
 CLOSE = 1e-4
@@ -209,6 +210,18 @@ def test_decoding_in_any_company_gives_the_bits_of_decoding_alone(make_checkpoin
     for one, other in zip(together, alone, strict=True):
         assert np.array_equal(one.tails, other.tails)
         assert (one.length, one.gated) == (other.length, other.gated)
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+def test_the_shipped_weights_decode_to_the_same_bits_in_company(generation):
+    model = Engine.shipped(generation).model
+    together, alone = (read_states(model, 13) for _ in range(2))
+    for turn in range(3):
+        tokens = tokens_of(model, 13, turn)
+        singles = [model.decode([token], [state])[0] for token, state in zip(tokens, alone, strict=True)]
+        for step, single in zip(model.decode(tokens, together), singles, strict=True):
+            assert np.array_equal(step.logits, single.logits)
+            assert (step.verdict, step.further) == (single.verdict, single.further)
 
 
 @pytest.mark.parametrize("generation", ["legacy", "auto"])
