@@ -95,6 +95,22 @@ def test_an_answer_never_leaves_the_context(said, tokenizer):
         assistant.answer(TURNS)
 
 
+def test_a_prompt_of_no_tokens_or_too_many_is_refused(said):
+    assistant, decoder = said("hello", context=20)
+    for prompt in ([], [50] * 20):
+        with pytest.raises(InputError, match="do not fit"):
+            assistant.go_on(prompt)
+    assert decoder.rooms == []
+
+
+def test_a_file_whose_parts_do_not_fit_together_is_refused(make_gguf, metadata):
+    with pytest.raises(ConfigError, match=r"llama\.vocab_size"):
+        Assistant.load(make_gguf(metadata | {"llama.vocab_size": 5}))
+    unmarked = ["<|other|>" if token == "<|im_end|>" else token for token in metadata["tokenizer.ggml.tokens"]]
+    with pytest.raises(ConfigError, match=r"lacks the mark <\|im_end\|>"):
+        Assistant.load(make_gguf(metadata | {"tokenizer.ggml.tokens": unmarked}))
+
+
 def test_a_stop_sequence_over_several_tokens(said):
     assistant, _ = said("hello there, friend")
     outcome = Outcome()

@@ -13,6 +13,7 @@ from zlclient.engine.smollm2 import llama
 from zlclient.engine.smollm2.gguf import Gguf
 from zlclient.engine.smollm2.llama import Llama, LlamaConfig
 from zlclient.engine.smollm2.outcome import Outcome
+from zlclient.engine.smollm2.prefix import LastPrompt
 from zlclient.errors import ConfigError
 
 PROMPT = [1, 100, 40, 41, 42, 250, 7, 99, 100, 100, 3, 200, 31]
@@ -192,6 +193,7 @@ def test_a_long_prompt_is_read_in_turns(small_chunks):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_what_is_kept_of_a_prompt_changes_no_bit(small_chunks, data):
+    small_chunks._last = LastPrompt(8)  # nothing was read before
     tokens = st.integers(0, small_chunks.config.vocabulary - 1)
     before = data.draw(st.lists(tokens, min_size=1, max_size=30))
     shared = data.draw(st.integers(0, len(before)))

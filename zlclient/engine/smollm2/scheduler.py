@@ -81,9 +81,11 @@ class Scheduler:
         self, load: Callable[[], Decoder], context: int, ends: frozenset[int], metrics: Metrics,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:  # fmt: skip
+        # numpy's decoder holds 46,080 bytes for each position of SmolLM2: 755 MB at most.
         self.limits = Limits(running=1, waiting=WAITING, positions=2 * context)
         self.metrics = metrics
-        self._load, self._ends, self._clock = load, ends, clock
+        self._load: Callable[[], Decoder] | None = load
+        self._ends, self._clock = ends, clock
         self._decoder: Decoder | None = None
         self._stats = PrefixStats()
         self._waiting: deque[Job] = deque()
@@ -149,7 +151,7 @@ class Scheduler:
 
     def _run(self) -> None:
         try:
-            decoder = self._decoder = self._decoder or self._load()
+            decoder = self._loaded()
         except Exception as problem:  # noqa: BLE001 - whatever it is, it is for those who wait
             self._give_all_up(problem)
             return
@@ -163,6 +165,13 @@ class Scheduler:
                 turn = list(self._running)
             for job in turn:
                 self._step(job)
+
+    def _loaded(self) -> Decoder:
+        if self._decoder is None:
+            assert self._load is not None
+            self._decoder = self._load()
+            self._load = None  # and with it the file it reads
+        return self._decoder
 
     def _give_all_up(self, problem: Exception) -> None:
         with self._lock:
