@@ -228,8 +228,8 @@ class Metrics:
 def exposition(engines: Mapping[str, Watched]) -> str:
     """The metrics of `engines`, by model name, in Prometheus' text format."""
     samples = [
-        engine.metrics.lines(engine, f'model_name="{_escaped(name)}",engine="{index}"')
-        for index, (name, engine) in enumerate(engines.items())
+        engine.metrics.lines(engine, f'model_name="{_escaped(name)}",engine="0"')  # each model has one engine
+        for name, engine in engines.items()
     ]
     out: list[str] = []
     for family in (*GAUGES, *COUNTERS, FINISHED, *HISTOGRAMS.values()):
