@@ -36,7 +36,7 @@ def load():
     for file in sorted((Path(__file__).parent / "cases").glob("*.yml")):
         for code, pairs in yaml.safe_load(file.read_text("utf-8")).items():
             for number, pair in enumerate(pairs):
-                yield pytest.param(code, pair, id=f"{code}-{number}")
+                yield pytest.param(code, pair, id=f"{file.stem}-{code}-{number}")
 
 
 CASES = list(load())

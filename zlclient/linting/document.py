@@ -9,10 +9,11 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from zlclient.prompts.parts import KeyPath, Part, PromptSource, Span, Variable
+from zlclient.prompts.parts import KeyPath, Part, PromptSource, Span, Tag, Variable
 
 from .block import Block
 from .inputs import Input, declared_inputs
+from .kinds import CODE
 from .lexicon import lowered, may_hold
 from .target import ModelUse, Target, find_uses
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _YAML = frozenset(["github-models", "promptfoo", "yaml"])
 _TOGETHER = frozenset(["prompty", "jinja", "markdown", "text", "dotprompt", "github-models"])
 _UNUSUAL = re.compile(r"[^\t\n\r\x20-\x7e\u3000-\u303f\u3400-\u9fff\uff01-\uff5e\xa0-\xac\xae-\u024f‘’“”–—…•→]")
+_LAST_KEY = re.compile(r"\[\s*[\"']([^\"'\]]+)[\"']\s*\](?:\.\w+\(\))?\s*(?:![rsa])?(?::[^\]]*)?-?\Z")
 _MESSAGE = re.compile(r"\[\d+\]\.content\Z")
 
 
@@ -168,12 +170,33 @@ class Document:
         if id(block) not in self._outputs:
             spans = {block.span(tag.start, tag.end): tag for tag in block.part.tags if tag.kind == "output"}
             found = ((variable, spans.get(variable.tag)) for variable in self.outputs_in(block))
-            self._outputs[id(block)] = [Output(variable, tag.start, tag.end) for variable, tag in found if tag]
+            outputs = (_output(variable, block.text, tag) for variable, tag in found if tag)
+            self._outputs[id(block)] = [
+                output for output in outputs if output and not self._is_listed(block, output.start)
+            ]
         return self._outputs[id(block)]
+
+    def _is_listed(self, block: Block, offset: int) -> bool:
+        """Whether code that a page of Markdown shows stands around `offset`."""
+        if self.source.format != "markdown" or "`" not in block.text:
+            return False
+        start, end = block.line_at(offset)
+        return CODE in block.kinds.codes[start:end]
 
     @cached_property
     def _outputs(self) -> dict[int, Sequence[Output]]:
         return {}
+
+
+def _output(variable: Variable, text: str, tag: Tag) -> Output | None:
+    """The value that a tag writes: of `{context["question"]}` the question, and of a call nothing that has a name."""
+    inner = text[tag.inner.start : tag.inner.end]
+    if "(" not in inner and "[" not in inner:
+        return Output(variable, tag.start, tag.end)
+    if not inner.lstrip("-").lstrip().startswith(variable.name):
+        return None
+    key = _LAST_KEY.search(inner)
+    return Output(variable._replace(name=key[1]) if key else variable, tag.start, tag.end)
 
 
 def _conversation(part: Part, index: int) -> str:

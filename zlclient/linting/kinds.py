@@ -77,9 +77,11 @@ _CALL_LINE = re.compile(
 # What a line must begin or end with to be anything but an instruction, where nothing above it says so.
 _TELLING_START = frozenset("#*>|\"'“[]{}$ES示样例")
 _TELLING_END = frozenset(":：*);")
-_LABELS = words_of(
-    "user human assistant ai bot agent customer q a question answer input submission output query response thought "
-    "action observation 用户 助手 客户 客服 问 答 问题 答案 输入 输出 思考 观察"
+# A speaker's turn goes on until the next one where it begins below its label.
+_SPEAKERS = words_of("user human person assistant ai bot chatgpt gpt gpt-4 claude gemini 用户 助手 客户 客服")
+_LABELS = _SPEAKERS | words_of(
+    "agent customer q a question answer input submission output query response thought "
+    "action observation 问 答 问题 答案 输入 输出 思考 观察"
 )
 _AROUND_LABEL = " \t\r\xa0\u3000>*-0123456789０１２３４５６７８９"
 _TURN = re.compile(
@@ -238,7 +240,7 @@ class _Lines:
         self.example_level = 0
         self.in_lead = False
         self.lead_lines = 0
-        self.is_turn = False
+        self.is_turn = self.is_long_turn = False
         self.is_busy = bool(turns)
         """Whether a line can be anything but an instruction though nothing in it says so."""
 
@@ -250,13 +252,13 @@ class _Lines:
         if (self.fence or "```" in line or "~~~" in line) and self._in_fence(line, start, end):
             return
         if not stripped:
-            self.is_turn = False
+            self.is_turn = self.is_turn and self.is_long_turn
             if self.in_lead and self.lead_lines:
                 self.in_lead = False
             return
         heading = _HEADING.match(line) if stripped[0] in "#*" else None
         if heading:
-            self._heading(heading)
+            self._heading(heading, start, end)
             return
         kind = self._kind(line, stripped)
         if kind != INSTRUCTION:
@@ -289,11 +291,12 @@ class _Lines:
             is not None
         )
 
-    def _heading(self, heading: re.Match[str]) -> None:
+    def _heading(self, heading: re.Match[str], start: int, end: int) -> None:
         level = len(heading["level"]) if heading["level"] else 7
         title = (heading["title"] if heading["level"] else heading["bold"]) or ""
-        self.in_lead = False
+        self.in_lead = self.is_turn = False
         if self.example_level and level > self.example_level:
+            self.kinds.mark(EXAMPLE, start, end)
             return
         self.example_level = level if _EXAMPLE_TITLE.fullmatch(title.strip(" *#:：")) else 0
 
@@ -314,5 +317,6 @@ class _Lines:
         if self.turns:
             if line in self.turns:
                 self.is_turn = True
+                self.is_long_turn = stripped.strip("*:： ").lower() in _SPEAKERS
             return EXAMPLE if self.is_turn else INSTRUCTION
         return INSTRUCTION

@@ -26,7 +26,15 @@ _DOCUMENT = re.compile(
 )
 
 
+# What an application itself knows of its parts is called context too.
+_OWN_CONTEXT = re.compile(
+    r"(?:^|_)(?:person(?:a|ality)|system|agent|tools?|time|date|locale|location|style|role|brand|format)_contexts?$",
+    re.IGNORECASE,
+)
 _OPEN_TAG = re.compile(r"<([A-Za-z_\u4e00-\u9fff][\w.-]{0,60})[^<>\n]{0,300}>")
+_FORBIDS = re.compile(
+    r"(?:\bnot?|n['’]t|\bnever|\bwithout|\bavoid|不要|不得|禁止|严禁|避免|请勿|没有)[^.。;；\n]{0,30}\Z", re.IGNORECASE
+)
 _CLOSE_TAG = re.compile(r"</([A-Za-z_\u4e00-\u9fff][\w.-]{0,60})>")
 
 
@@ -92,12 +100,17 @@ def is_untrusted(doc: Document, name: str) -> bool:
     for item in doc.inputs:
         if item.name == name and item.trust:
             return item.trust == "untrusted"
-    return _UNTRUSTED.search(name) is not None
+    return _UNTRUSTED.search(name) is not None and not _OWN_CONTEXT.search(name)
 
 
 def is_document(name: str) -> bool:
     """Whether an input is named like a long text."""
-    return _DOCUMENT.search(name) is not None
+    return _DOCUMENT.search(name) is not None and not _OWN_CONTEXT.search(name)
+
+
+def forbids(text: str) -> bool:
+    """Whether the words before a phrase forbid what it names."""
+    return _FORBIDS.search(text) is not None
 
 
 def is_enclosed(block: Block, start: int, end: int) -> bool:

@@ -13,14 +13,15 @@ from ..rule import Rule
 from ._text import in_tags, is_untrusted
 
 _VOLATILE = re.compile(
-    r"(?:^|_)(?:now|today|date|datetime|time|timestamp|current_?(?:date|time|datetime)|uuid|session_?id|request_?id|trace_?id|nonce|random|seed)$"
-    r"|当前时间|日期",
+    r"(?:^|_)(?:now|datetime|timestamp|current_?(?:time|datetime)|uuid|session_?id|request_?id|trace_?id|nonce|random|seed)$"
+    r"|^time$|当前时间",
     re.IGNORECASE,
 )
 _CALL = re.compile(r"\b(?:now|today|utcnow|time|uuid4|strftime)\s*\(")
 
 
 class VolatilePrefix(Rule):
+    # A date is none: it changes once a day, and no cached prefix lives as long.
     needs = "tags"
     code, slug = "ZL501", "volatile-prefix"
     message = "`{name}` changes with every call, and {after} characters that do not follow it: nothing can be cached"

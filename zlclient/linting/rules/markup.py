@@ -25,6 +25,7 @@ _TAG = re.compile(
 )
 _TAG_NAME = re.compile(r"</?([\w.:\u4e00-\u9fff-]+)")
 _VOID = words_of("br hr img input meta link p li td tr th b i u s string number int str null none name")
+_END = re.compile(r"\[/?(?:end|stop)(?![a-z])|\[/", re.IGNORECASE)
 _STEP = re.compile(r"\{%-?\s*(?P<word>if|elif|else|endif|for|endfor)\b")
 
 
@@ -87,7 +88,9 @@ def _is_section(block: Block, match: re.Match[str]) -> bool:
     after = block.text[match.end() : block.line_at(match.start()).end].strip()
     if block.kinds.codes[match.start()] != INSTRUCTION or ("_" in match["name"] and match["name"].isupper()):
         return False
-    return (not after and bool(block.text[match.end() :].strip())) or after.startswith("{{")
+    below = block.text[match.end() :].lstrip()
+    # Where an end follows at once, `[begin] <what to write> [end]`, the name stands for what is to be written.
+    return (not after and bool(below) and not _END.match(below)) or after.startswith("{{")
 
 
 def _depends_on_branch(block: Block, places: dict[tuple[str, bool], list[re.Match[str]]], name: str) -> bool:

@@ -34,6 +34,8 @@ class NoOutputFormat(Rule):
         if {"outputs", "output", "responseFormat", "response_format", "outputSchema"} & doc.data.keys():
             return
         for prompt in doc.prompts:
+            if doc.source.format == "python" and all(block.role in ("system", "developer") for block in prompt):
+                continue  # what is asked, and in which form, is said by another string
             whole = "\n".join(block.text for block in prompt)
             if (
                 len(whole) > 1500
@@ -105,7 +107,8 @@ def _plain(block: Block, start: int, end: int) -> str:
         if start <= tag.start and tag.end <= end:
             low, high = tag.start - start, tag.end - start
             text = text[:low] + "1" * (high - low) + text[high:]
-    if block.part.template.dialect in ("format", "f-string"):
+    # Doubled braces around the whole are an escape, also where nothing else tells of str.format.
+    if block.part.template.dialect in ("format", "f-string") or re.fullmatch(r"\s*\{\{.*\}\}\s*", text, re.DOTALL):
         text = text.replace("{{", " {").replace("}}", "} ")
     return text
 
@@ -122,7 +125,7 @@ def _json_problem(text: str) -> tuple[str, int] | None:
 
 def _is_sketch(body: str) -> bool:
     """Whether values are bare words (types, placeholders), more than one document, or template code."""
-    bare = re.search(r":\s*(?!true|false|null)[A-Za-z_\u4e00-\u9fff(]", body)
+    bare = re.search(r":\s*(?!true|false|null)[A-Za-z_$\u4e00-\u9fff(]", body)
     quoted_keys = re.search(r"[\"']\s*:", body)
     return (
         (bare is not None and quoted_keys is not None)
@@ -193,9 +196,9 @@ class FencedJson(Rule):
     code, slug, severity = "ZL606", "fence-and-no-fence", "warning"
     message = "The answer is to have no code fence, and the example shows one"
     _ban = re.compile(
-        r"\b(?:no|without|do not (?:use|include|wrap)|don't (?:use|include|wrap))\b[^.\n]{0,40}(?:markdown"
-        r"|code (?:fence|block)s?|backticks|```)"
-        r"|不要(?:使用|包含|加)?[^。\n]{0,10}(?:代码块|```|Markdown)",
+        r"\b(?:no|without|do not (?:use|include|wrap|add)|don't (?:use|include|wrap|add))\b(?: \w+){0,4}? (?:\()?"
+        r"(?:markdown(?! (?:head|list|table|link))|code (?:fence|block)s?|backticks|```)"
+        r"|不要(?:使用|包含|加|包裹|用|放)?[^。、，\n]{0,10}(?:代码块(?!包裹的)|```|Markdown)",
         re.IGNORECASE,
     )
 

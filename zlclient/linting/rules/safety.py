@@ -81,7 +81,7 @@ _KEY = re.compile(
 _KEY_STARTS = ("sk-", "AKIA", "AIza", "xox", "hf_", "glpat-", "b_pat_", "LTAI")
 _GITHUB = re.compile(r"gh[pousr]_")
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")
-_ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$]{3,80})@")
+_ADDRESS = re.compile(r"://[^\s:/@{}<>$]{1,60}:(?P<value>[^\s:/@{}<>$\\]{3,80})@")
 _NAMED = re.compile(
     r"(?:api[_-]?key|secret|token|password|passwd|pwd|密码|口令)[\"']?\s{0,4}[:=：]\s{0,4}[\"']?"
     r"(?P<value>[^\s\"'{}<>$,;：]{8,120})",

@@ -16,7 +16,7 @@ from ..rule import Rule
 
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _STRUCTURE = re.compile(
-    r"[ \t]*(?:[-*+•·#|<>=]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十\d]{1,3}[）)、.]"
+    r"[ \t]*(?:[-*+•·#|<>=]|\d{1,3}[.)、]|\(?[A-Za-z][.)](?=\s)|[（(]?[一二三四五六七八九十\d]{1,3}[）)、.]"
     r"|[^\s.:：。]{1,30}(?: [^\s.:：。]{1,20}){0,3}[:：])"
 )
 # A # that begins its line; a pattern that opens with ^ is tried at every character.
@@ -79,23 +79,38 @@ class RepeatedInstruction(Rule):
             keys = [_key(line) for line in lines if len(line) >= 12]
             if len(keys) == len(set(keys)):
                 continue
-            seen: dict[str, int] = {}
+            seen: dict[tuple[str, str], int] = {}
+            above: list[tuple[int, str]] = []
             at = 0
             for line in lines:
                 start, at = at, at + len(line) + 1
+                parent = _parent(above, line)
                 # A new section, or a value of the template between, is a good reason to say it again.
-                if line.lstrip()[:1] in ("#", "<") or MASK in line:
+                if line.lstrip()[:2] in ("**", "# ", "##") or line.lstrip()[:1] == "<" or MASK in line:
                     seen.clear()
                     continue
-                key = _key(line)
+                key = (_key(line), parent)
                 if key not in seen:
-                    if _is_instruction(key):
+                    if _is_instruction(key[0]):
                         seen[key] = start
                     continue
                 first, number = (doc.source.line_col(block.part.to_file(offset))[0] for offset in (seen[key], start))
                 if first != number:
                     lead = len(line) - len(line.lstrip())
                     yield self.in_block(block, start + lead, start + len(line.rstrip()), line=first)
+
+
+def _parent(above: list[tuple[int, str]], line: str) -> str:
+    """The line that an indented one belongs to, "" at the margin; `above` holds (indentation, line) of those open."""
+    text = line.lstrip(" \t")
+    indent = len(line) - len(text)
+    if not text:
+        return ""
+    while above and above[-1][0] >= indent:
+        above.pop()
+    parent = above[-1][1] if above else ""
+    above.append((indent, line))
+    return parent
 
 
 def _key(line: str) -> str:

@@ -15,6 +15,10 @@ from ..document import Document
 from ..rule import Rule
 from ._text import in_tags
 
+# A page that lists programs says nothing of how it is rendered itself.
+_LISTING = re.compile(
+    r"^[ \t]*(?:`{3,}|~{3,})(?:py(?:thon)?|js|javascript|ts|typescript|java|go|rust|bash|sh)\b", re.MULTILINE
+)
 _HANDLEBARS = re.compile(r"\{\{[#/](?:if|each|unless|with)\b")
 
 
@@ -143,7 +147,7 @@ class UnescapedBrace(Rule):
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
             template = block.part.template
-            if template.dialect != "format" or not _is_formatted(doc, block.text):
+            if template.dialect != "format" or not _is_formatted(doc, block.text) or _LISTING.search(block.text):
                 continue
             for match in self._pattern.finditer(block.text):
                 first, last = block.span(match.start(), match.start() + 1), block.span(match.end() - 1, match.end())

@@ -19,7 +19,7 @@ from ..kinds import MASK
 from ..lexicon import holds, latin_words, lowered, matches, words
 from ..rule import Rule
 from ..wordset import words_of
-from ._text import delete_sentence, fix_in, phrase_hits
+from ._text import delete_sentence, fix_in, forbids, phrase_hits
 
 _SHOUTED = "CRITICAL MUST NEVER ALWAYS IMPORTANT ABSOLUTELY STRICTLY MANDATORY NOT DON ONLY ALL ANY WARNING REQUIRED"
 _SMALL = "the and of to is are in for with on at by a an this or it you your be not will should must"
@@ -88,7 +88,8 @@ class Shouting(Rule):
         r"(?:CRITICAL|MUST|NEVER|ALWAYS|IMPORTANT|ABSOLUTELY|STRICTLY|MANDATORY|DO NOT|DON'T|ONLY|ALL"
         r"|ANY|WARNING|REQUIRED|!!!+)(?:(?<=!)|\b(?!\s*[A-Z]{3,}))"
     )
-    _chinese = re.compile(r"必须|务必|严禁|绝对不|绝不|千万|！！+|一定要|禁止")
+    # Words louder than the plain must and must not, which Chinese writes as it writes all else.
+    _chinese = re.compile(r"务必|严禁|绝对不|千万(?=别|不|要|记)|！！+")
 
     def check(self, doc: Document) -> Iterable[Finding]:
         for block in doc.blocks:
@@ -206,6 +207,13 @@ class OpenList(PhraseRule):
     code, slug, severity = "ZL309", "open-list", "info"
     message = "`{phrase}` lets the model extend the list as it likes; finish it, or say what belongs on it"
     lexicon = "open_list"
+    _sequence = re.compile(r"\b(?:then|next|after that)\b|然后|接着|依次", re.IGNORECASE)
+
+    def check(self, doc: Document) -> Iterable[Finding]:
+        for block, sentence, start, end, phrase in phrase_hits(doc, self.lexicon):
+            # First this, then that, and so on: what comes next is told.
+            if not self._sequence.search(sentence.text, 0, start - sentence.start):
+                yield self.in_block(block, start, end, phrase=phrase)
 
 
 class DoubledWord(Rule):
@@ -363,7 +371,8 @@ class PlaceholderLeft(Rule):
         is_likely = self._bracket.search(low) or not self._starts.isdisjoint(words(low)) or self._chinese.search(low)
         for block in doc.blocks if is_likely else ():
             for match in self._pattern.finditer(block.prose):
-                yield self.in_block(block, *match.span(), found=match[0])
+                if not forbids(block.prose[block.line_at(match.start()).start : match.start()]):
+                    yield self.in_block(block, *match.span(), found=match[0])
 
 
 class HardWordCap(Rule):
