@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import tomllib
@@ -85,5 +84,7 @@ def verified_path() -> Path:
 
 @cache
 def _digest(path: Path, size: int, changed: int) -> str:  # noqa: ARG001 - a changed file is another file
+    import hashlib  # every offline start imports this module
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
