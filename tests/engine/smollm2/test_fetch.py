@@ -111,6 +111,16 @@ def test_a_damaged_cached_file_is_fetched_anew(wheel):
     assert store.verified_path().read_bytes() == CONTENT
 
 
+def test_a_cache_out_of_reach_is_as_one_without_the_file(cache, monkeypatch):
+    def forbidden(self, **_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "stat", forbidden)
+    assert not store.is_fetched()
+    with pytest.raises(store.NotFetched, match="Permission denied"):
+        store.verified_path()
+
+
 def test_a_kill_in_the_middle_leaves_nothing(wheel, cache, monkeypatch):
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

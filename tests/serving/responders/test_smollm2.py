@@ -247,9 +247,8 @@ def nothing_fetched(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.usefixtures("nothing_fetched")
 def test_without_weights_the_error_says_how_to_fetch_them():
-    server = LocalServer()
-    assert not server.blocking
-    status, headers, error = ask(server)
+    assert not SmolLM2Responder().blocking
+    status, headers, error = ask(LocalServer())
     assert status == 404
     assert headers["x-zl-responder"] == "engine-smollm2"
     assert error["error"]["type"] == "not_found_error"

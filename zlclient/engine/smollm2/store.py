@@ -50,9 +50,10 @@ def cache_folder() -> Path:
     told = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(told):
         return Path(told) / "zlclient"
+    home = Path(os.path.expanduser("~"))  # unlike Path.home(), it never raises
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "zlclient" / "Cache"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "zlclient"
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "zlclient" / "Cache"
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "zlclient"
 
 
 def model_path() -> Path:
@@ -61,9 +62,11 @@ def model_path() -> Path:
 
 
 def is_fetched() -> bool:
-    """Whether a file of the right size is there."""
-    path = model_path()
-    return path.is_file() and path.stat().st_size == weights().size
+    """Whether a file of the right size is there, and not out of this user's reach."""
+    try:
+        return model_path().stat().st_size == weights().size
+    except OSError:
+        return False
 
 
 def is_right(path: Path) -> bool:
@@ -75,9 +78,12 @@ def is_right(path: Path) -> bool:
 def verified_path() -> Path:
     """The file, once its SHA-256 was found right; raises NotFetched, or ConfigError when it differs."""
     path = model_path()
-    if not path.is_file():
-        raise NotFetched(f"smollm2's weights are not there; fetch them with: {COMMAND}", file=str(path))
-    if not is_right(path):
+    try:
+        right = is_right(path)
+    except OSError as error:
+        problem = f"smollm2's weights are not there ({error.strerror}); fetch them with: {COMMAND}"
+        raise NotFetched(problem, file=str(path)) from None
+    if not right:
         raise ConfigError(f"its SHA-256 is not the pinned one; fetch it again with: {COMMAND}", file=str(path))
     return path
 

@@ -66,15 +66,17 @@ class SmolLM2Responder(Responder):
 
 
 def _events(assistant: Assistant, prompt: list[int], ask: Ask) -> Iterator[Event]:
+    from ...engine.scheduler import QueueFull
     from ...engine.smollm2.assistant import Outcome
-    from .engine import admission
 
     outcome = Outcome()
     texts = assistant.go_on(
         prompt, sampling=_sampling(ask), max_tokens=ask.max_tokens or DEFAULT_MAX_TOKENS, stop=ask.stop, outcome=outcome
     )
-    with admission():
+    try:
         next(texts)  # empty, once the request waits for its turn
+    except QueueFull as error:
+        raise WireError(429, f"The engine is busy: {error}.", headers={"retry-after": "1"}) from None
     yield Measured()
     for text in texts:
         yield Text(text) if text else Alive()
