@@ -301,7 +301,8 @@ def test_a_client_that_goes_is_forgotten_by_the_engine(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine.model, "decode", slow)
     body = {"model": "auto", "max_tokens": 200, "stream": stream, "messages": [{"role": "user", "content": QUESTION}]}
     content = json.dumps(body).encode()
-    head = f"POST /v1/messages HTTP/1.1\r\nhost: local\r\nanthropic-version: 2026-10-21\r\ncontent-length: {len(content)}\r\n\r\n".encode()
+    lines = ["POST /v1/messages HTTP/1.1", "host: local", "anthropic-version: 2026-10-21"]
+    head = "\r\n".join([*lines, f"content-length: {len(content)}", "", ""]).encode()
     with Listener(server) as listener:
         host, port = listener.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as client:
@@ -310,8 +311,8 @@ def test_a_client_that_goes_is_forgotten_by_the_engine(monkeypatch: pytest.Monke
         until(lambda: any(request.cancelled for request in engine.scheduler._running))
         go.set()
         until(lambda: engine.scheduler.load == NOTHING)
-    lines = engine.metrics.lines(engine, "")["vllm:request_success_total"]
-    assert any(line.endswith('"abort"} 1') for line in lines)
+    ended = engine.metrics.lines(engine, "")["vllm:request_success_total"]
+    assert any(line.endswith('"abort"} 1') for line in ended)
 
 
 def test_many_clients_at_once_get_what_one_gets():
