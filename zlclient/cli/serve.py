@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--engine",
         action="store_true",
-        help="let the reference engine answer the models auto and legacy",
+        help="load the reference engine now, and let it alone answer auto and legacy, also where it is not sure",
     )
     parser.add_argument(
         "--profile", metavar="FILE", help="with --engine: write where its time went, a flame graph for a .svg file"

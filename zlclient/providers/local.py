@@ -16,7 +16,7 @@ from .limit import CURRENT
 if TYPE_CHECKING:
     from ..prepared import Prepared
     from ..serving.server import LocalServer
-    from ..serving.wire import Piece, WireResponse
+    from ..serving.wire import Piece, WireRequest, WireResponse
 
 Json = Mapping[str, Any]
 _NEVER = 3600.0  # a stalled responder says "for ever"; the sender's bound comes long before
@@ -79,18 +79,25 @@ class LocalProvider:
 
     def open(self, prepared: Prepared, timeout: float | None) -> LocalExchange:  # noqa: ARG002 - the limit bounds it
         """The server's answer; an error status is raised as a Failure."""
+        return self._answered(self._wired(prepared), blocking=False)
+
+    async def aopen(self, prepared: Prepared, timeout: float | None) -> LocalExchange:  # noqa: ARG002 - as in `open`
+        """The same, in a worker thread where a responder takes long."""
+        request = self._wired(prepared)
+        if self._server.blocks(request):
+            return await asyncio.to_thread(self._answered, request, blocking=True)
+        return self._answered(request, blocking=False)
+
+    def _wired(self, prepared: Prepared) -> WireRequest:
         headers = {"x-api-key": "local", **{name.lower(): value for name, value in prepared.headers.items()}}
-        response = self._server.handle(self._request(prepared.method, prepared.path, headers, prepared.content))
-        exchange = LocalExchange(response, blocking=self._server.blocking)
+        return self._request(prepared.method, prepared.path, headers, prepared.content)
+
+    def _answered(self, request: WireRequest, *, blocking: bool) -> LocalExchange:
+        response = self._server.handle(request)
+        exchange = LocalExchange(response, blocking=blocking)
         if response.status >= 400:
             raise _failed(exchange)
         return exchange
-
-    async def aopen(self, prepared: Prepared, timeout: float | None) -> LocalExchange:
-        """The same, in a worker thread where a responder takes long."""
-        if self._server.blocking:
-            return await asyncio.to_thread(self.open, prepared, timeout)
-        return self.open(prepared, timeout)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs
 
 from ..engine.departure import CURRENT, Departure
 from ..errors import ConfigError
-from .wire import Drop, Pause, WireRequest, WireResponse
+from .wire import Drop, Pause, WireRequest, WireResponse, blocks
 
 if TYPE_CHECKING:
     import uvicorn
@@ -68,7 +68,7 @@ class App:
                 await self._respond(scope, _request(scope, body), receive, send)
 
     async def _respond(self, scope: Message, request: WireRequest, receive: Receive, send: Send) -> None:
-        blocking = bool(getattr(self._server, "blocking", False))
+        blocking = blocks(self._server, request)
         gone = asyncio.ensure_future(_disconnect(receive)) if blocking else None
         try:
             response = await self._handled(request, gone) if gone else self._server.handle(request)

@@ -56,8 +56,6 @@ class RecordingProxy:
         ConfigError: `upstream` is no http or https URL.
     """
 
-    blocking = True
-
     def __init__(
         self,
         upstream: str,
@@ -80,6 +78,10 @@ class RecordingProxy:
     def close(self) -> None:
         """Close the connections to the upstream."""
         self._client.close()
+
+    def blocks(self, request: WireRequest) -> bool:  # noqa: ARG002 - every request waits for the upstream
+        """Always."""
+        return True
 
     def handle(self, request: WireRequest) -> WireResponse:
         """Forward one request; a failure to connect is answered with 502 and not recorded."""

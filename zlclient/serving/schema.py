@@ -80,14 +80,9 @@ class _Maker:
         if depth > DEEPEST:
             raise Unsatisfiable("the schema has no value of finite depth")
         rules = self._flat(schema, depth)
-        if self._source.field is not None and not {"const", "enum"} & rules.keys():
-            kind = self._kind(rules, depth)
-            if kind in ("string", "integer", "number") and rules.get("format", "date") == "date":
-                found = self._read(kind, rules, name)
-                if found is not None or _nullable(resolve(schema, self._root)):
-                    return found
-                if kind == "string" and "format" not in rules and fits("", rules, self._root):
-                    return ""
+        stated = self._stated(schema, rules, name, depth)
+        if stated is not _UNSTATED:
+            return stated
         if "const" in rules:
             return rules["const"]
         if "enum" in rules:
@@ -272,6 +267,19 @@ class _Maker:
             value = self._rng.randint(first, last) * step
         return int(value) if whole else value
 
+    def _stated(self, schema: Any, rules: Schema, name: str, depth: int) -> Any:
+        """What the passage states of a property, or what stands for its silence; _UNSTATED where neither fits."""
+        if self._source.field is None or {"const", "enum"} & rules.keys() or rules.get("format", "date") != "date":
+            return _UNSTATED
+        kind = self._kind(rules, depth)
+        if kind not in ("string", "integer", "number"):
+            return _UNSTATED
+        found = self._read(kind, rules, name)
+        if found is not None or _nullable(resolve(schema, self._root)):
+            return found
+        silent = kind == "string" and "format" not in rules and fits("", rules, self._root)
+        return "" if silent else _UNSTATED
+
     def _read(self, kind: str, rules: Schema, name: str) -> str | float | None:
         """What the passage states of a property, if it fits the schema."""
         assert self._source.field is not None
@@ -315,6 +323,7 @@ class _Maker:
         return None
 
 
+_UNSTATED = object()
 _IMPLIED = {
     "properties": "object",
     "required": "object",

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, cast
 
 from ..models import Catalogue
@@ -105,10 +106,17 @@ class LocalServer:
         """One shared server with the built-in responders, for in-process use."""
         return _default()
 
-    @property
-    def blocking(self) -> bool:
-        """Whether a driver with an event loop should call this server from a worker thread."""
-        return any(responder.blocking for responder in self.responders)
+    def blocks(self, request: WireRequest) -> bool:
+        """Whether a driver with an event loop should answer `request` from a worker thread.
+
+        A responder that is slow over models of its own is asked only where the body names one, so that the others'
+        requests stay quick; a name that stands elsewhere in it costs them a thread.
+        """
+        return any(
+            responder.blocking
+            and (not responder.models or any(f'"{model}"'.encode() in request.body for model in responder.models))
+            for responder in self.responders
+        )
 
     def on(self) -> date:
         """The day on which lifecycles are judged."""
@@ -250,12 +258,24 @@ def dialect_of(request: WireRequest) -> Dialect:
 
 
 def default_responders() -> tuple[Responder, ...]:
-    """The built-in chain: what a schema asks for, SmolLM2's own model, the offline responder, which answers all."""
+    """The built-in chain: the engine, what a schema asks for, SmolLM2, and the offline responder, which answers all.
+
+    The engine needs numpy (the extra `engine`); without it the others answer alone. Every answer says whose it is.
+    """
     from .responders.offline import OfflineResponder
     from .responders.smollm2 import SmolLM2Responder
     from .responders.structured import StructuredResponder
 
-    return (StructuredResponder(), SmolLM2Responder(), OfflineResponder())
+    return (*engine_responders(yields=True), StructuredResponder(), SmolLM2Responder(), OfflineResponder())
+
+
+def engine_responders(*, yields: bool) -> tuple[Responder, ...]:
+    """Those of both generations; none where numpy is not installed. `yields` as in EngineResponder."""
+    if find_spec("numpy") is None:
+        return ()
+    from .responders.engine import EngineResponder
+
+    return (EngineResponder("auto", yields=yields), EngineResponder("legacy", yields=yields))
 
 
 def delayed(response: WireResponse, seconds: float) -> WireResponse:

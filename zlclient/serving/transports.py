@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 import httpx2
 
 from .server import LocalServer
-from .wire import Drop, Pause, Piece, WireRequest, WireResponse
+from .wire import Drop, Pause, Piece, WireRequest, WireResponse, blocks
 
 LONGEST_PAUSE = 3600.0  # a stall without a read timeout ends here
 
@@ -79,24 +79,24 @@ class AsyncLocalTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, server: Handler, sleep: Callable[[float], Awaitable[object]]) -> None:
         self._server, self._sleep = server, sleep
-        self._blocking = bool(getattr(server, "blocking", False))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises httpx2.ReadTimeout and RemoteProtocolError where a real connection would."""
         wired = wire_request(request, await request.aread())
-        if self._blocking:
+        blocking = blocks(self._server, wired)
+        if blocking:
             response = await asyncio.to_thread(self._server.handle, wired)
         else:
             response = self._server.handle(wired)
-        pieces = self._bytes(response, request)
+        pieces = self._bytes(response, request, blocking=blocking)
         head = await anext(pieces, b"")
         stream = _AsyncBody(head, pieces, response)
         return httpx2.Response(response.status, headers=response.headers, stream=stream, request=request)
 
-    async def _bytes(self, response: WireResponse, request: httpx2.Request) -> AsyncIterator[bytes]:
+    async def _bytes(self, response: WireResponse, request: httpx2.Request, *, blocking: bool) -> AsyncIterator[bytes]:
         pieces = response.pieces()
         while True:
-            piece = await asyncio.to_thread(next, pieces, None) if self._blocking else next(pieces, None)
+            piece = await asyncio.to_thread(next, pieces, None) if blocking else next(pieces, None)
             if piece is None:
                 return
             if isinstance(piece, Pause):

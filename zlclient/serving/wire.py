@@ -14,7 +14,7 @@ bytes, so a `Pause` or `Drop` before them delays the head or breaks the connecti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -38,6 +38,12 @@ class WireRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     query: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+def blocks(handler: object, request: WireRequest) -> bool:
+    """Whether `handler` says that it may take long over `request`, so that an event loop should not wait for it."""
+    asked: Callable[[WireRequest], bool] | None = getattr(handler, "blocks", None)
+    return asked is not None and asked(request)
 
 
 @dataclass(slots=True)

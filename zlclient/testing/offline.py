@@ -101,10 +101,9 @@ class OfflineServer:
         """The address where a port is open, "" where none is."""
         return "" if self._listener is None else self._listener.url
 
-    @property
-    def blocking(self) -> bool:
+    def blocks(self, request: WireRequest) -> bool:
         """As of LocalServer."""
-        return self._server.blocking
+        return self._server.blocks(request)
 
     def handle(self, request: WireRequest) -> WireResponse:
         """Answer `request`, noting it, and why when nothing matched."""

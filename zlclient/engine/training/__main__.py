@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..config import GENERATIONS
 
-STEPS = 4600  # of the shipped checkpoints
+STEPS = 4200  # of the shipped checkpoints
 
 
 def main(argv: Sequence[str] | None = None) -> int:

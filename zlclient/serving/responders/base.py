@@ -217,9 +217,9 @@ Event = Text | Thinking | ToolCall | Head | Pause | Pace | Alive | Measured | Fa
 class Responder:
     """Answers asks. Subclasses set `name` (it is the answer's `x-zl-responder` header) and implement `respond`.
 
+    `models` are model ids of its own, which its server then knows on every wire; one that has any answers no others.
     `blocking` says that `respond` or its iteration takes more than a millisecond or so, and is then driven from a
-    worker thread. `models` are ids of its own, which its server then knows on every wire. A responder is called from
-    several threads at once.
+    worker thread. A responder is called from several threads at once.
     """
 
     name: str = ""

@@ -7,48 +7,40 @@ from the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
 from ...engine.answering import excerpt
-from ...engine.config import Generation
 from ...engine.domains import domain_of
 from ...engine.runner import Engine
-from .base import Ask, Event, Responder, Text
-from .engine import LARGEST, MODELS
+from .base import Ask, Event, Head, Text
+from .engine_answers import admission
 from .forms import Form, form_of
-from .reading import read, sentences
+from .reading import Reading, sentences
 from .structured import prescribed
 
 
-class ExtractionResponder(Responder):
-    """Fills in fields from the passage of an ask for `generation`'s model; the rest is the next responder's."""
+def extracted(engine: Engine, ask: Ask, reading: Reading) -> tuple[Event, ...] | None:
+    """One ToolCall, or one Text: JSON or the fields asked for; None where the ask wants none.
 
-    blocking = True
+    Raises:
+        WireError: nothing satisfies the schema (400), or the engine has no room (429) or never will (413).
+    """
+    prescribing = bool(ask.output_schema or ask.tools)
+    form = Form() if prescribing else form_of(reading.question)
+    if not prescribing and not form.fields:
+        return None
+    told = sentences(reading.passage)
+    domain, tag = domain_of("\n".join((ask.system, *(turn.text for turn in ask.turns))))
+    head = Head({"x-zl-generation": engine.model.config.generation})
 
-    def __init__(self, generation: Generation, engine: Engine | None = None) -> None:
-        self.generation: Generation = generation
-        self.name = f"engine-{generation}"
-        self._engine = engine
+    @cache
+    def field(kind: Literal["string", "number"], wanted: str) -> str | None:
+        return excerpt(engine, told, wanted, domain=domain, tag=tag, number=kind == "number")
 
-    def respond(self, ask: Ask) -> Iterable[Event] | None:
-        """One ToolCall, or one Text: JSON or the fields asked for; None where no fields are, or there is no passage."""
-        if MODELS.get(ask.model) != self.generation:
-            return None
-        reading = read(ask)
-        form = Form() if ask.output_schema or ask.tools or ask.tool_results else form_of(reading.question)
-        told = sentences(reading.passage)
-        if not (ask.output_schema or ask.tools or form.fields) or not told or len(reading.passage) > LARGEST:
-            return None
-        engine = self._engine or Engine.shipped(self.generation)
-        domain, tag = domain_of("\n".join((ask.system, *(turn.text for turn in ask.turns))))
-
-        @cache
-        def field(kind: Literal["string", "number"], wanted: str) -> str | None:
-            return excerpt(engine, told, wanted, domain=domain, tag=tag, number=kind == "number")
-
-        if not form.fields:
-            return prescribed(ask, field)
-        values = [field("string", name) for name in form.fields]
-        return (Text(form.lay_out_fields(values, reading.language)),)
+    with admission():
+        if form.fields:
+            values = [field("string", name) for name in form.fields]
+            return (head, Text(form.lay_out_fields(values, reading.language)))
+        found = prescribed(ask, field)
+    return None if found is None else (head, *found)
