@@ -101,18 +101,24 @@ def test_memory_is_that_of_reading_the_prompt(checkpoints):
 
 def test_an_ablation_lacks_what_it_says(checkpoints, engines):
     models = mechanisms.models(checkpoints)
-    seen: dict[str, list[str]] = {name: [] for name in models}
-    for name, model in models.items():
-        model.forward([1, 400, 401], model.start("law"), lambda part, shape, name=name: seen[name].append(part))
-    assert "check" in seen["legacy"]
-    assert "check" not in seen["legacy without check loop"]
-    assert not any("pos_encoder" in part for part in seen["legacy without positions"])
-    assert any("entropy_gate" in part for part in seen["auto"])
-    assert not any("entropy_gate" in part for part in seen["auto without entropy gate"])
-    assert models["auto without anchors"].start("law").leads == (0,) * checkpoints["auto"].config.layers
+    seen = {side: {part: _operations(model) for part, model in parts.items()} for side, parts in models.items()}
+    legacy, auto = seen["legacy"], seen["auto"]
+    assert "check" in legacy["whole"] & legacy["position layer"]
+    assert "check" not in legacy["check loop"]
+    assert "layers.0.pos_encoder" in legacy["whole"] & legacy["check loop"]
+    assert "layers.0.pos_encoder" not in legacy["position layer"]
+    assert "layers.0.entropy_gate" in auto["whole"] & auto["anchors"]
+    assert "layers.0.entropy_gate" not in auto["entropy gate"]
+    assert models["auto"]["anchors"].start("law").leads == (0,) * checkpoints["auto"].config.layers
     found = mechanisms.effects(checkpoints, DOCUMENTS[:2])
     assert set(found["auto"]) == {"whole", "anchors", "thresholds", "entropy gate"}
     assert set(found["legacy"]) == {"whole", "check loop", "position layer"}
+
+
+def _operations(model: Model) -> set[str]:
+    found: set[str] = set()
+    model.forward([1, 400, 401], model.start("law"), lambda name, shape: found.add(name))
+    return found
 
 
 def test_the_log_tells_of_the_position_layer(tmp_path: Path):

@@ -41,17 +41,21 @@ def without_positions(legacy: Checkpoint) -> Checkpoint:
     return replace(legacy, tensors={name: t for name, t in legacy.tensors.items() if "pos_encoder" not in name})
 
 
-def models(checkpoints: Mapping[Generation, Checkpoint]) -> dict[str, Model]:
-    """Legacy whole and without each part, auto whole and without each that takes time."""
+def models(checkpoints: Mapping[Generation, Checkpoint]) -> dict[Generation, dict[str, Model]]:
+    """Each generation whole, and without each of its parts that takes time, by the part's name."""
     auto, legacy = checkpoints["auto"], checkpoints["legacy"]
     return {
-        "legacy": Model(legacy),
-        "legacy, prompt unchecked": Model(legacy, check_prompt=False),
-        "legacy without check loop": Model(without_check(legacy)),
-        "legacy without positions": Model(without_positions(legacy)),
-        "auto": Model(auto),
-        "auto without anchors": Model(without_anchors(auto)),
-        "auto without entropy gate": Model(without_gate(auto)),
+        "legacy": {
+            "whole": Model(legacy),
+            "check of the prompt": Model(legacy, check_prompt=False),
+            "check loop": Model(without_check(legacy)),
+            "position layer": Model(without_positions(legacy)),
+        },
+        "auto": {
+            "whole": Model(auto),
+            "anchors": Model(without_anchors(auto)),
+            "entropy gate": Model(without_gate(auto)),
+        },
     }
 
 

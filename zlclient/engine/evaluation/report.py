@@ -41,7 +41,7 @@ def rows(found: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     """All measurements, by subject."""
     return [
         ("speed, CPU ms of one thread", _speed(found)),
-        ("time without a part, over legacy's", _ablation(found)),
+        ("time without a part, over the same generation's with it", _ablation(found)),
         ("memory and load", _load(found)),
         ("quality on generated documents and written passages", _quality(found)),
         ("quality by domain (share of right outcomes)", _domains(found)),
@@ -70,10 +70,11 @@ def _ablation(found: Mapping[str, Any]) -> list[Row]:
         _row(f"share of the check loop in legacy, {name}", (_interval(share), ""))
         for name, share in found["check_loop_share"].items()
     ]
-    for name, cell in found["ablation"].items():
-        if name != "legacy":
-            listed.append(_row(f"{name}, prefill", compared="× " + _interval(cell["prefill"])))
-            listed.append(_row(f"{name}, per token", compared="× " + _interval(cell["time_per_output_token"])))
+    for side in SIDES:
+        for part, cell in found["ablation"][side].items():
+            for key, what in (("prefill", "prefill"), ("time_per_output_token", "per token")):
+                said = "× " + _interval(cell[key])
+                listed.append(_row(f"without {part}, {what}", (said, "") if side == "legacy" else ("", said)))
     return listed
 
 

@@ -117,27 +117,37 @@ def collect(effort: Effort, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _speed(checkpoints: dict[Generation, Checkpoint], effort: Effort) -> dict[str, Any]:
     models = mechanisms.models(checkpoints)
     prompts = make_prompts(checkpoints["auto"].tokenizer, effort.prompts, lengths=effort.lengths)
-    times = measure({name: models[name] for name in GENERATIONS}, prompts, repeats=effort.repeats)
+    times = measure({name: parts["whole"] for name, parts in models.items()}, prompts, repeats=effort.repeats)
     auto, legacy = times["auto"], times["legacy"]
-    parts = measure(models, [tokens for tokens in prompts if len(tokens) <= effort.ablated], repeats=effort.repeats)
     memory = _memory(checkpoints, effort.memory)
     at_8k = memory[str(CLAIMED_LENGTH)]["auto_over_legacy"]
     over = {name: estimate.plain("ratio") for name, estimate in ratios(auto, legacy).items()}
     return {
         "auto_over_legacy": {**over, "memory_8k": Estimate(at_8k, at_8k, at_8k).plain("ratio")},
         "lengths": {str(length): _at_length(auto.of(length), legacy.of(length)) for length in effort.lengths},
-        "check_loop_share": {
-            name: estimate.plain()
-            for name, estimate in share(parts["legacy"], parts["legacy without check loop"]).items()
-        },
-        "ablation": {
-            name: {
-                "prefill": paired_ratio(row.prefill, parts["legacy"].prefill, total).plain("ratio"),
-                "time_per_output_token": paired_ratio(row.per_token, parts["legacy"].per_token, total).plain("ratio"),
-            }
-            for name, row in parts.items()
-        },
+        **_ablation(models, [tokens for tokens in prompts if len(tokens) <= effort.ablated], effort.repeats),
         "memory": memory,
+    }
+
+
+def _ablation(models: dict[Generation, dict[str, Model]], prompts: list[list[int]], repeats: int) -> dict[str, Any]:
+    """Each generation's time without a part over its time with all of them, and the check loop's share of legacy's."""
+    flat = {f"{side} {part}": model for side, parts in models.items() for part, model in parts.items()}
+    times = measure(flat, prompts, repeats=repeats)
+    shares = share(times["legacy whole"], times["legacy check loop"])
+    return {
+        "check_loop_share": {name: estimate.plain() for name, estimate in shares.items()},
+        "ablation": {
+            side: {part: _without(times[f"{side} {part}"], times[f"{side} whole"]) for part in parts if part != "whole"}
+            for side, parts in models.items()
+        },
+    }
+
+
+def _without(part: Times, whole: Times) -> dict[str, Any]:
+    return {
+        "prefill": paired_ratio(part.prefill, whole.prefill, total).plain("ratio"),
+        "time_per_output_token": paired_ratio(part.per_token, whole.per_token, total).plain("ratio"),
     }
 
 
