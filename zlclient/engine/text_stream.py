@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 
+from .stops import StopCutter
 from .tokenizer import Tokenizer
 
 
@@ -15,12 +16,15 @@ class TextStream:
     """
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str] = ()) -> None:
-        self._tokenizer, self._stop = tokenizer, tuple(text for text in stop if text)
+        self._tokenizer, self._cutter = tokenizer, StopCutter(stop)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._before = tokenizer.pad
-        self._held = ""
         self._begun = False
-        self.stopped: str | None = None  # the stop sequence that ended the text
+
+    @property
+    def stopped(self) -> str | None:
+        """The stop sequence that ended the text."""
+        return self._cutter.found
 
     def push(self, token: int) -> str:
         """The text that `token` makes certain; nothing after a stop sequence."""
@@ -30,26 +34,10 @@ class TextStream:
 
     def flush(self) -> str:
         """What was held back, at the end."""
-        text = self._out(self._decoder.decode(b"", final=True))
-        if self.stopped is None:
-            text, self._held = text + self._held, ""
-        return text
+        return self._out(self._decoder.decode(b"", final=True)) + self._cutter.rest()
 
     def _out(self, text: str) -> str:
-        if self.stopped is not None:
-            return ""
         if text and not self._begun:
             self._begun = True
             text = text.removeprefix(" ")
-        self._held += text
-        found = [(at, stop) for stop in self._stop if (at := self._held.find(stop)) >= 0]
-        if found:
-            at, self.stopped = min(found)
-            out, self._held = self._held[:at], ""
-            return out
-        keep = max(
-            (size for stop in self._stop for size in range(1, len(stop)) if self._held.endswith(stop[:size])), default=0
-        )
-        cut = len(self._held) - keep
-        out, self._held = self._held[:cut], self._held[cut:]
-        return out
+        return self._cutter.feed(text)

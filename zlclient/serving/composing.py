@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ..engine.stops import StopCutter
 from .responders.base import (
     Alive,
     Ask,
@@ -55,7 +56,7 @@ class _Composer:
     def __init__(self, ask: Ask, new_id: Callable[[], str]) -> None:
         self._limit = ask.max_tokens if ask.max_tokens is not None else UNLIMITED
         self._new_id = new_id
-        self._cutter = _StopCutter(ask.stop)
+        self._cutter = StopCutter(ask.stop)
         self._used = self._thought = 0
         self._reason: StopReason = "end_turn"
         self._full = False
@@ -79,7 +80,7 @@ class _Composer:
                 case Pace(seconds):
                     self._pace = seconds
                 case Measured():
-                    self._limit, self._cutter = UNLIMITED, _StopCutter(())
+                    self._limit, self._cutter = UNLIMITED, StopCutter(())
                 case Head():
                     pass  # the head has gone
                 case Fault():
@@ -141,32 +142,3 @@ def _paced(text: str, pace: float) -> Iterator[str | None]:
     for piece in pieces(text):
         yield None
         yield piece
-
-
-class _StopCutter:
-    """Cuts text at the first stop sequence, holding back what may be the start of one."""
-
-    def __init__(self, stops: tuple[str, ...]) -> None:
-        self._stops = stops
-        self._held: str = ""
-        self._keep = max((len(stop) for stop in stops), default=1) - 1
-        self.found: str | None = None
-
-    def feed(self, text: str) -> str:
-        """`text`, with what was held back before it, as far as it is certain."""
-        if not self._stops:
-            return text
-        text = self._held + text
-        hits = [(at, stop) for stop in self._stops if (at := text.find(stop)) >= 0]
-        if hits:
-            at, self.found = min(hits)
-            self._held = ""
-            return text[:at]
-        cut = max(len(text) - self._keep, 0)
-        self._held = text[cut:]
-        return text[:cut]
-
-    def rest(self) -> str:
-        """What is still held back; nothing is, afterwards."""
-        held, self._held = self._held, ""
-        return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 
+from ..stops import StopCutter
 from .tokenizer import Tokenizer
 
 
@@ -12,31 +13,18 @@ class TokenText:
     """Gives out text once it is certain: whole characters, and nothing that may be the start of a stop sequence."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str] = ()) -> None:
-        self._pieces, self._stop = tokenizer.pieces, tuple(text for text in stop if text)
+        self._pieces, self._cutter = tokenizer.pieces, StopCutter(stop)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
-        self.stopped: str | None = None  # the stop sequence that ended the text
+
+    @property
+    def stopped(self) -> str | None:
+        """The stop sequence that ended the text."""
+        return self._cutter.found
 
     def push(self, token: int) -> str:
         """The text that `token` makes certain; nothing after a stop sequence."""
-        return self._certain(self._decoder.decode(self._pieces[token]))
+        return self._cutter.feed(self._decoder.decode(self._pieces[token]))
 
     def flush(self) -> str:
         """What was held back, at the end."""
-        text = self._certain(self._decoder.decode(b"", final=True))
-        held, self._held = self._held, ""
-        return text + held
-
-    def _certain(self, text: str) -> str:
-        if self.stopped is not None:
-            return ""
-        text = self._held + text
-        found = [(at, stop) for stop in self._stop if (at := text.find(stop)) >= 0]
-        if found:
-            cut, self.stopped = min(found)
-            self._held = ""
-            return text[:cut]
-        starts = (size for stop in self._stop for size in range(1, len(stop)) if text.endswith(stop[:size]))
-        cut = len(text) - max(starts, default=0)
-        self._held = text[cut:]
-        return text[:cut]
+        return self._cutter.feed(self._decoder.decode(b"", final=True)) + self._cutter.rest()
