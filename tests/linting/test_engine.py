@@ -213,3 +213,28 @@ def test_positions_are_exact_in_every_host():
         (item,) = (item for item in lint_text(text, path, DEFAULT) if item.code == "ZL302")
         assert text[item.start : item.end] == "尽量", path
         assert text.split("\n")[item.line - 1][item.column - 1 :].startswith("尽量")
+
+
+def test_every_retired_id_is_found_by_its_own_entry():
+    from zlclient.linting.target import find_retired, retired_models
+
+    for entry in retired_models():
+        name = entry.match.replace("*", "").replace("[23]", "3")
+        assert find_retired(name).retired == entry.retired, entry
+
+
+@pytest.mark.parametrize(
+    ("model", "day"),
+    [
+        ("gpt-5.1-chat-latest", date(2026, 7, 23)),
+        ("gpt-5.3-chat-latest", date(2026, 8, 10)),
+        ("gpt-4-1106-preview", date(2026, 10, 23)),
+        ("gpt-3.5-turbo-16k-0613", date(2024, 9, 13)),
+        ("claude-opus-4-20250514", date(2026, 6, 15)),
+        ("claude-3-haiku-20240307", date(2026, 4, 20)),
+    ],
+)
+def test_days_of_retirement(model, day):
+    from zlclient.linting.target import find_retired
+
+    assert find_retired(model).retired == day

@@ -52,6 +52,7 @@ _OPTION_TABLES: tuple[KeyPath, ...] = (
     ("model", "options"),
     ("model", "options", "additionalProperties"),
     ("model", "parameters"),
+    ("metadata", "zlclient"),
 )
 # Not azure_deployment: a deployment may bear any name, and Azure has retirement dates of its own.
 _MODEL_PATHS: tuple[KeyPath, ...] = (
@@ -177,20 +178,19 @@ def find_uses(source: PromptSource, document: YamlDocument | None, on: date) -> 
     options: dict[str, Option] = {}
     for table in _OPTION_TABLES:
         options.update(_options(document, table))
-    version = _at(document, "metadata", "zlclient", "version")
     route = _at(document, "metadata", "zlclient", "route")
-    if not name and isinstance(route, str):
+    if isinstance(route, str):  # as where a template is sent
         name, span = route, document.values.get(("metadata", "zlclient", "route"))
     if name or options:
-        yield _use(name, span, options, on, version if isinstance(version, str) else None)
+        yield _use(name, span, options, on)
 
 
-def _use(name: str, span: Span | None, options: dict[str, Option], on: date, version: str | None = None) -> ModelUse:
+def _use(name: str, span: Span | None, options: dict[str, Option], on: date) -> ModelUse:
     target: Target | None = None
     model_id = bare_id(name)
     provider = provider_of(model_id)
     if provider:
-        target = Target(provider, Catalogue.bundled().find(provider, model_id), version)
+        target = Target(provider, Catalogue.bundled().find(provider, model_id))
     elif name in ("auto", "legacy"):
         target = parse_target(name, on)
     return ModelUse(name, span, options, target)

@@ -51,7 +51,8 @@ def chat_options(agent: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     for key, value in own_settings(agent).items():
         if key != "source" and key not in OWN_KEYS:
             known = ", ".join(sorted({*OWN_KEYS, "source"}))
-            raise ConfigError(f"unknown key; known are {known}", key=f"metadata.zlclient.{key}", file=file)
+            hint = f"; a template's {key} is metadata.{key}" if key in ("version", "language") else ""
+            raise ConfigError(f"unknown key; known are {known}{hint}", key=f"metadata.zlclient.{key}", file=file)
         if key in OWN_KEYS:
             options[OWN_KEYS[key]] = value
     tools = [_function(tool) for tool in _functions(agent)]

@@ -3,7 +3,8 @@
     python tests/linting/precision/draw.py CORPUS > drawn.json
 
 Rules take turns, and within a rule Chinese and other files do, until SIZE findings are drawn. labels.yml holds a
-person's judgement of each; precision.py of the tests compares the two.
+person's judgement of each of the corpus; test_precision.py compares the two. fresh_first.yml to fresh_third.yml hold
+judgements of findings drawn the same way from prompt files of other repositories, which are named and not copied.
 """
 
 from __future__ import annotations

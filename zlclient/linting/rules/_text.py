@@ -26,9 +26,10 @@ _DOCUMENT = re.compile(
 )
 
 
-# What an application itself knows of its parts is called context too.
+# What an application itself knows of its parts is called context too, and what it says message.
 _OWN_CONTEXT = re.compile(
-    r"(?:^|_)(?:person(?:a|ality)|system|agent|tools?|time|date|locale|location|style|role|brand|format)_contexts?$",
+    r"(?:^|_)(?:person(?:a|ality)|system|agent|tools?|time|date|locale|location|style|role|brand|format)_contexts?$"
+    r"|(?:^|_)(?:assistant|system|bot|ai|agent|developer|welcome|error)_(?:messages?|prompts?|content|text)$",
     re.IGNORECASE,
 )
 _OPEN_TAG = re.compile(r"<([A-Za-z_\u4e00-\u9fff][\w.-]{0,60})[^<>\n]{0,300}>")
@@ -121,6 +122,8 @@ def is_enclosed(block: Block, start: int, end: int) -> bool:
         return True
     if before.endswith(("```", '"""', "'''", "---", "===", "###", "***")) or re.search(r"```\w*$", before):
         return True
+    if before.endswith("|>") and after.startswith("<|"):
+        return True  # between the marks of a model's own chat format
     if before[-1:] in "\"'“「『`" and before and after[:1] in "\"'”」』`" and after:
         return True
     return _open_tag(text[max(0, start - 4000) : start], text[end : end + 4000])

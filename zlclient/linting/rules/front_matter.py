@@ -64,12 +64,22 @@ class MisspelledKey(Rule):
         for path, span in doc.document.keys.items():
             key, table = path[-1], path[:-1]
             accepted = known if not table else _OPTION_KEYS if table in (("model", "options"), ("config",)) else None
+            if table == ("metadata", "zlclient"):
+                accepted = _own_keys()
             if not accepted or not isinstance(key, str) or key in accepted:
                 continue
             close = get_close_matches(key, accepted, 1, 0.8)
+            if table and key in ("version", "language") and table[0] == "metadata":
+                close = [f"metadata.{key}"]
             # Formats keep unknown keys, so only a near miss is surely a mistake.
             if close:
                 yield self.found(span, key=key, close=close[0])
+
+
+def _own_keys() -> frozenset[str]:
+    from zlclient.prompts.outputs import OWN_KEYS
+
+    return frozenset((*OWN_KEYS, "source"))
 
 
 class OldPrompty(Rule):

@@ -25,7 +25,7 @@ _TAG = re.compile(
 )
 _TAG_NAME = re.compile(r"</?([\w.:\u4e00-\u9fff-]+)")
 _VOID = words_of("br hr img input meta link p li td tr th b i u s string number int str null none name")
-_END = re.compile(r"\[/?(?:end|stop)(?![a-z])|\[/", re.IGNORECASE)
+_END = re.compile(r"\[/?(?:end|stop)(?![a-z])|\[/|#|\.\.\.", re.IGNORECASE)
 _STEP = re.compile(r"\{%-?\s*(?P<word>if|elif|else|endif|for|endfor)\b")
 
 
@@ -89,7 +89,7 @@ def _is_section(block: Block, match: re.Match[str]) -> bool:
     if block.kinds.codes[match.start()] != INSTRUCTION or ("_" in match["name"] and match["name"].isupper()):
         return False
     below = block.text[match.end() :].lstrip()
-    # Where an end follows at once, `[begin] <what to write> [end]`, the name stands for what is to be written.
+    # Where an end or a heading follows at once, the name stands for what is to be written there.
     return (not after and bool(below) and not _END.match(below)) or after.startswith("{{")
 
 

@@ -198,7 +198,7 @@ class FencedJson(Rule):
     _ban = re.compile(
         r"\b(?:no|without|do not (?:use|include|wrap|add)|don't (?:use|include|wrap|add))\b(?: \w+){0,4}? (?:\()?"
         r"(?:markdown(?! (?:head|list|table|link))|code (?:fence|block)s?|backticks|```)"
-        r"|不要(?:使用|包含|加|包裹|用|放)?[^。、，\n]{0,10}(?:代码块(?!包裹的)|```|Markdown)",
+        r"|不要(?:使用|包含|加|包裹|用|放)?[^。、，\n]{0,10}(?:代码块(?!包裹的)|```|(?<!图片)(?<!图片 )Markdown)",
         re.IGNORECASE,
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..diagnostic import Edit, Finding, Fix
 from ..document import Document
 from ..kinds import MASK
-from ..lexicon import holds
+from ..lexicon import holds, matches
 from ..rule import Rule
 from ._text import is_document, is_enclosed, is_untrusted
 
@@ -87,7 +87,7 @@ class LongDocumentUnanchored(Rule):
                 before = block.text[:start].rstrip()
                 above = "\n".join(line for line in before.split("\n")[-5:])
                 if re.search(
-                    r"^[ \t]*(?:#{1,6} [^\n]*|\*\*[^\n]*\*\*|[^\n]{1,60}[:：]\**[ \t]*)$", above, re.MULTILINE
+                    r"^[ \t]*(?:#{1,6} [^\n]*|\*\*[^\n]*\*\*|[^\n]{1,100}[:：]\**[ \t]*)$", above, re.MULTILINE
                 ):
                     continue
                 yield self.in_block(block, start, end, _wrap(doc, variable.tag, variable.name), name=variable.name)
@@ -157,6 +157,7 @@ class NoUnknownPath(Rule):
                 if not documents or holds("unknown_path", whole):
                     continue
                 for sentence in block.sentences:
-                    if holds("extract", sentence.text, block.languages & doc.languages):
+                    asked = next(matches("extract", sentence.text, block.languages & doc.languages), None)
+                    if asked and asked.start() < 12:  # else the sentence tells of extracting
                         yield self.in_block(block, sentence.start, sentence.end, what="a value")
                         return

@@ -16,7 +16,8 @@ from ..rule import Rule
 
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 _STRUCTURE = re.compile(
-    r"[ \t]*(?:[-*+•·#|<>=]|\d{1,3}[.)、]|\(?[A-Za-z][.)](?=\s)|[（(]?[一二三四五六七八九十\d]{1,3}[）)、.]"
+    r"[ \t]*(?:[-*+•·#|<>=]|\d{1,3}[.)、]|\(?[A-Za-z][.)](?=\s)"
+    r"|(?:First|Second|Third|Then|Next|Last|Final)(?:ly)?,|[（(]?[一二三四五六七八九十\d]{1,3}[）)、.]"
     r"|[^\s.:：。]{1,30}(?: [^\s.:：。]{1,20}){0,3}[:：])"
 )
 # A # that begins its line; a pattern that opens with ^ is tried at every character.
