@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from zlclient.engine import evaluate
-from zlclient.engine.evaluation import results
+from zlclient.engine.evaluation import by_domain, results
 from zlclient.engine.evaluation.claims import _claim, claims, estimate_at, judged, verdict
 from zlclient.engine.evaluation.intervals import (
     Estimate,
@@ -37,7 +37,9 @@ TINY = results.Effort(
 
 @pytest.fixture(scope="module")
 def found():
-    return results.collect(TINY, [{"text": "It rained. The sun set.", "asks": [{"question": "?", "holds": None}]}])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_domain, "DOMAINS", ("finance", "law"))
+        return results.collect(TINY, [{"text": "It rained. The sun set.", "asks": [{"question": "?", "holds": None}]}])
 
 
 def test_an_interval_covers_the_truth_about_as_often_as_it_says():
@@ -184,3 +186,11 @@ def test_the_command_writes_what_it_shows(found, tmp_path, capsys):
         write_page(known, found)
     with pytest.raises(ConfigError, match="cannot be read"):
         evaluate.main(["--from", str(page)])
+
+
+def test_the_documentation_is_what_was_measured():
+    known = json.loads((DOCS / "engine" / "results.json").read_text("utf-8"))
+    assert known["claims"] == judged(known)
+    assert claims_page(known, "engine") in (DOCS / "engine.md").read_text("utf-8")
+    assert tables_page(known) == (DOCS / "engine" / "measured.md").read_text("utf-8")
+    assert {name: (DOCS / "engine" / name).read_text("utf-8") for name in draw(known)} == draw(known)
