@@ -37,6 +37,7 @@ def test_exit_codes(prompt, tmp_path, capsys):
     assert run("a.md", "--select", "ZL999") == 2
     assert run("a.md", "--target-model", "nope:x") == 2
     assert run("--update-baseline") == 2
+    assert run("--watch", "--fix") == run("--watch", "--add-noqa") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("error: ") == 4

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from zlclient.linting.engine import lint_text
 from zlclient.linting.lint_settings import LintSettings
 from zlclient.linting.noqa import add_noqa
+from zlclient.prompts.source import parse_source
 
 DEFAULT = LintSettings(today=date(2026, 11, 30))
 LONG = "Try to answer every question of the customer."
@@ -69,6 +70,9 @@ def test_not_silenced_or_unused(text, path, expected):
         (f"SYSTEM_PROMPT = '''Hello.\n{LONG}\n'''\nx = 1\n", "a.py"),
         (f"system_prompt: |\n  Hello.\n  {LONG}\nname: x\n", "a.yaml"),
         ("{{#if a}}x{{/if}}\nTry to answer.\n", "a.prompt"),
+        (f'SYSTEM_PROMPT = """{LONG}\nHello."""\nx = 1\n', "a.py"),
+        (f'system_prompt: "{LONG}\n  Hello."\nname: x\n', "a.yaml"),
+        (f"system_prompt: |\n  Hello.\nuser_prompt: {LONG}\n", "a.yaml"),
     ],
 )
 def test_add_noqa_silences_what_is_found(text, path):
@@ -76,6 +80,9 @@ def test_add_noqa_silences_what_is_found(text, path):
     silenced, count = add_noqa(text, path, found)
     assert count == len(found) > 0
     assert codes(silenced, path) == []
+    if path in ("a.py", "a.yaml"):
+        before, after = (parse_source(each, path).parts for each in (text, silenced))
+        assert [part.text for part in before] == [part.text for part in after]
     assert add_noqa(silenced, path, lint_text(silenced, path, DEFAULT)) == (silenced, 0)
 
 

@@ -80,6 +80,9 @@ def _run(args: argparse.Namespace) -> int:
         return _serve(_options(args))
     if args.update_baseline and args.baseline is None:
         raise ConfigError("needs --baseline FILE", key="--update-baseline")
+    writes = [name for name in ("fix", "unsafe_fixes", "add_noqa", "update_baseline") if getattr(args, name)]
+    if args.watch and writes:
+        raise ConfigError(f"only looks; run --{writes[0].replace('_', '-')} without it", key="--watch")
     from zlclient.linting.running import Linter
 
     linter = Linter(_options(args), jobs=args.jobs, cache_folder=None if args.no_cache else Path.cwd())

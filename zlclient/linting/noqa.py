@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from zlclient.prompts.source import parse_source
+from zlclient.prompts.source import PromptSource, parse_source
 
 from .diagnostic import Diagnostic, Edit
 from .suppression import noqa_comment
+
+# Formats whose comments stand beside the prompts: one that became part of a prompt would change what a model is told.
+_BESIDE = ("python", "yaml", "github-models", "promptfoo")
 
 
 def add_noqa(text: str, path: str | None, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]:
@@ -29,7 +32,14 @@ def add_noqa(text: str, path: str | None, diagnostics: Iterable[Diagnostic]) -> 
         edit = noqa_comment(source, line, codes)
         if edit:
             made.append(edit)
+    fixed = text
     for edit in sorted(made, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
+        fixed = fixed[: edit.start] + edit.text + fixed[edit.end :]
+    if source.format in _BESIDE and _prompts(parse_source(fixed, path)) != _prompts(source):
+        return text, 0
     placed = {code for codes in edits.values() for code in codes}
-    return text, sum(item.code in placed for item in found)
+    return fixed, sum(item.code in placed for item in found)
+
+
+def _prompts(source: PromptSource) -> list[str]:
+    return [part.text for part in source.parts]

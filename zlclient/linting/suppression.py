@@ -30,6 +30,7 @@ _DIRECTIVE = re.compile(
 _CLOSERS = {"{#": "#}", "{{": "}}", "<!": "-->", "#": ""}
 _CODE = re.compile(r"[A-Z]{2}\d{1,3}", re.IGNORECASE)
 _LINE_END = re.compile(r"[\r\n]")
+_BLOCK_HEAD_END = re.compile(r"[|>][-+0-9]{0,2}[ \t]*$")
 _BLOCK_HEAD = re.compile(r"[|>][-+0-9]{0,2}[ \t]*#")
 
 
@@ -156,15 +157,7 @@ def noqa_comment(source: PromptSource, line: int, codes: Iterable[str]) -> Edit 
     at = source.lines.offset(line)
     in_front = source.front is not None and source.front.start <= at < source.front.end
     if in_front or source.format in ("yaml", "github-models", "promptfoo", "python"):
-        for part in source.parts:
-            if not in_front and part.start <= at < part.end:
-                begins = source.line_col(part.start)[0]
-                head = _line(text, source.lines.offset(begins - 1)) if begins > 1 else ""
-                if source.format == "python":
-                    line = source.line_col(part.end)[0]
-                elif re.search(r"[|>][-+0-9]{0,2}[ \t]*$", head):
-                    line = begins - 1
-                break
+        line = line if in_front else _outside(source, line)
         comment = f"  # zl: noqa {listed}"
     elif source.dialect == "jinja2" or source.format in ("prompty", "jinja"):
         comment = f"{{# zl: noqa {listed} #}}"
@@ -177,6 +170,17 @@ def noqa_comment(source: PromptSource, line: int, codes: Iterable[str]) -> Edit 
     if "zl: noqa" in text[start:end]:
         return None
     return Edit(end, end, comment)
+
+
+def _outside(source: PromptSource, line: int) -> int:
+    """The line whose end is outside of every string that is on `line`, so that a comment there is no part of it."""
+    for part in source.parts:
+        begins, ends = source.line_col(part.start)[0], source.line_col(max(part.start, part.end - 1))[0]
+        if begins <= line <= ends:
+            head = _line(source.text, source.lines.offset(begins - 1)) if begins > 1 else ""
+            is_block = source.format != "python" and _BLOCK_HEAD_END.search(head)
+            return begins - 1 if is_block else source.line_col(part.end)[0]
+    return line
 
 
 def _line(text: str, start: int) -> str:
