@@ -216,7 +216,7 @@ NAMES = {
 def test_metrics_count_what_happened():
     server, engine = serve()
     for _ in range(3):
-        ask(server, question=PASSAGE * 20 + "Question: How long is the bridge?")
+        ask(server, question=PASSAGE * 5 + "Question: How long is the bridge?")
     response = get(server, "/metrics")
     assert (response.status, response.headers["content-type"][:25]) == (200, "text/plain; version=0.0.4")
     assert isinstance(response.body, bytes)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .cache import read_prompt
 from .prompt import Prompt
-from .quoting import Excerpt, Quotation
+from .quoting import Choice, Excerpt, Quotation
 from .runner import Engine, Outcome
-from .sampler import Sampling, softmax
+from .sampler import Sampling
 from .snapshots import Snapshot
 
 WINDOW = 24  # sentences; the checkpoints were trained on passages of up to 24
@@ -154,9 +153,7 @@ def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> It
 
 
 def _confidence(engine: Engine, tokens: list[int], domain: str) -> float:
-    """The probability that the window's best sentence answers."""
-    state = engine.model.start(domain)
-    _, rest = read_prompt(engine.model, engine.cache, tokens, state)
-    chances = softmax(engine.model.forward(rest, state).logits)
-    first = engine.tokenizer.marker(0)
-    return float(chances[first : first + WINDOW].max())
+    """The probability of the window's best sentence."""
+    markers = Choice(range(engine.tokenizer.marker(0), engine.tokenizer.marker(WINDOW)))
+    (piece,) = engine.stream(tokens, domain=domain, max_tokens=1, thresholds=False, constraint=markers)
+    return piece.probability

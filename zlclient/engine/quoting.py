@@ -8,7 +8,7 @@ number of sentences that was asked for, and an excerpt to whole words and number
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .tokenizer import Tokenizer
 
@@ -49,6 +49,20 @@ class Quotation:
             self._may_refuse = False
         else:
             self._left = 0
+
+
+class Choice:
+    """Lets through one of `tokens`."""
+
+    def __init__(self, tokens: Iterable[int]) -> None:
+        self._tokens = tuple(tokens)
+
+    def allowed(self) -> tuple[int, ...]:
+        """The tokens."""
+        return self._tokens
+
+    def follow(self, token: int) -> None:
+        """Whichever was chosen, the next may be any of them again."""
 
 
 class Excerpt(Quotation):

@@ -10,18 +10,22 @@ from .wire import WireResponse
 
 if TYPE_CHECKING:
     from ..engine.metrics import Watched
-    from ..engine.runner import Engine
     from ..engine.smollm2.assistant import Assistant
+    from .responders.engine import EngineResponder
     from .server import Call, LocalServer
 
 
 def metrics(call: Call) -> WireResponse:
-    """GET /metrics: Prometheus text under vLLM's names, one set of samples for each engine."""
+    """GET /metrics: Prometheus text under vLLM's names, one set of samples for each engine that has been loaded."""
     from ..engine.metrics import CONTENT_TYPE, exposition
 
-    engines: dict[str, Watched] = {**engines_of(call.server), **_loaded(call.server)}
-    if not engines:
-        raise WireError(404, "No engine is behind this server: start it with `zlclient serve --engine`.")
+    responders = _responders(call.server)
+    if not responders:
+        raise WireError(404, "No engine is behind this server: the extra `engine` is not installed, or it has others.")
+    engines: dict[str, Watched] = {
+        **{name: responder.loaded for name, responder in responders.items() if responder.loaded},
+        **_loaded(call.server),
+    }
     return WireResponse(200, {"content-type": CONTENT_TYPE}, exposition(engines).encode())
 
 
@@ -30,24 +34,21 @@ def zero_layer(call: Call) -> WireResponse:
     not be."""
     from ..engine.probe import probe
 
-    engine = engines_of(call.server).get("auto")
-    if engine is None:
+    responder = _responders(call.server).get("auto")
+    if responder is None:
         raise WireError(404, "The model auto is not served.")
-    found = probe(engine)
+    found = probe(responder.engine)
     response = json_response(found)
     response.status = 200 if found["ok"] else 503
     return response
 
 
-def engines_of(server: LocalServer) -> dict[str, Engine]:
-    """The engines behind `server`, by generation."""
+def _responders(server: LocalServer) -> dict[str, EngineResponder]:
+    """The responders with an engine behind `server`, by generation; the first one answers."""
     from .responders.engine import EngineResponder
 
-    return {
-        str(responder.generation): responder.engine
-        for responder in server.responders
-        if isinstance(responder, EngineResponder)
-    }
+    found = (responder for responder in reversed(server.responders) if isinstance(responder, EngineResponder))
+    return {str(responder.generation): responder for responder in found}
 
 
 def _loaded(server: LocalServer) -> dict[str, Assistant]:

@@ -14,45 +14,28 @@ from dataclasses import replace
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..prompt import Prompt
-from ..quoting import Quotation
-from ..runner import Engine, Outcome
+from ..evaluation.asking import ask
+from ..runner import Engine
 from .data import DOMAINS, make_document
 
 QUANTILE = 0.005
 Seen = tuple[float, bool, bool]  # the marker's probability (0: refused), whether it is right, whether refusing is
 
 
-def calibrate(checkpoint: Checkpoint, *, documents: int = 120, seed: int = 0) -> Checkpoint:
+def calibrate(checkpoint: Checkpoint, *, documents: int = 300, seed: int = 0) -> Checkpoint:
     """`checkpoint` with a table of thresholds in its configuration."""
     engine = Engine(checkpoint)
-    prompt = Prompt(engine.tokenizer)
     rng = random.Random(f"calibration:{seed}")
     answers: dict[str, list[Seen]] = {name: [] for name in DOMAINS}
     details: dict[str, dict[str, list[float]]] = {name: {"number": [], "name": []} for name in DOMAINS}
     for _ in range(documents):
         document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, loose=0.2)
         domain = document.domain if document.tag else "general"
-        passage = prompt.passage(document.sentences, tag=document.tag)
-        quoted = {
-            engine.tokenizer.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)
-        }
-        for question in document.questions:
-            if question.kind == "summary":
-                continue
-            gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
-            outcome = Outcome()
-            tokens = [*passage, *prompt.question(question.text)]
-            for _ in engine.stream(
-                tokens, domain=domain, thresholds=False, max_tokens=max(map(len, quoted.values())) + 8,
-                constraint=Quotation(engine.tokenizer, quoted), outcome=outcome,
-            ):  # fmt: skip
-                pass
-            right = bool(question.answers) and outcome.tokens == gold[:-1]
-            points = outcome.snapshots
-            answers[domain].append((points[0].probability if points else 0.0, right, not question.answers))
-            if right:
-                for point in points[1:]:
+        for asked in ask(engine, document, thresholds=False, whole=True):
+            probability = 0.0 if asked.quoted is None else asked.probability
+            answers[domain].append((probability, asked.right, not asked.question.answers))
+            if asked.right:
+                for point in asked.outcome.snapshots[1:]:
                     if point.point != "answer":
                         details[domain][point.point].append(point.probability)
     table = {

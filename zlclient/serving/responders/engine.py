@@ -35,9 +35,16 @@ class EngineResponder(Responder):
     @property
     def engine(self) -> Engine:
         """The engine that answers; loaded when first asked for, once a process."""
-        from ...engine.runner import Engine
+        if self._engine is None:
+            from ...engine.runner import Engine
 
-        return self._engine or Engine.shipped(self.generation)
+            self._engine = Engine.shipped(self.generation)
+        return self._engine
+
+    @property
+    def loaded(self) -> Engine | None:
+        """The engine, where it has been asked for."""
+        return self._engine
 
     def respond(self, ask: Ask) -> Iterable[Event] | None:
         """Text as it is generated, or fields; None where the ask is another model's or left to the next responder.
