@@ -40,7 +40,7 @@ def test_exit_codes(prompt, tmp_path, capsys):
     assert run("--watch", "--fix") == run("--watch", "--add-noqa") == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.count("error: ") == 4
+    assert err.count("error: ") == 6
     assert "Traceback" not in err
 
 
