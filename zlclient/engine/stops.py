@@ -13,7 +13,7 @@ class StopCutter:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
-        self._held = ""
+        self._held: str = ""
         self.found: str | None = None
 
     def feed(self, text: str) -> str:
@@ -26,7 +26,7 @@ class StopCutter:
         hits = [(at, stop) for stop in self._stops if (at := text.find(stop)) >= 0]
         if hits:
             at, self.found = min(hits)
-            self._held = ""
+            self._held: str = ""
             return text[:at]
         starts = (size for stop in self._stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
         cut = len(text) - max(starts, default=0)
