@@ -42,3 +42,15 @@ def test_every_public_name_is_there():
     with pytest.raises(AttributeError):
         zlclient.nothing  # noqa: B018
     assert set(zlclient.__all__) <= set(dir(zlclient))
+
+
+def test_a_public_name_is_what_it_says_whatever_was_asked_for_before():
+    """A submodule of the same name would take its place once anything else of that module is imported."""
+    code = (
+        "import zlclient\n"
+        "for name in reversed(zlclient.__all__): getattr(zlclient, name)\n"
+        "for name in zlclient.__all__: assert callable(getattr(zlclient, name)) or name in NO_CALLS, name\n"
+    )
+    plain = {name for name in zlclient.__all__ if not callable(getattr(zlclient, name))}
+    subprocess.run([sys.executable, "-c", f"NO_CALLS = {plain!r}\n{code}"], check=True)
+    assert "middleware" not in plain

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
         ZlclientError,
     )
     from .linting import lint
-    from .middleware import middleware, shaped
     from .prompts.library import Library
     from .prompts.prompt import Prompt
     from .reply import Adjustment, Attempt, Reply, Timings, ToolCall, Usage
+    from .sdk_middleware import middleware, shaped
     from .settings import Settings
     from .shaping.documents import Document
     from .shaping.sanitise import Sanitized, sanitize
@@ -95,7 +95,7 @@ _HOMES = {
         "ZlclientError",
     ),
     "linting": ("lint",),
-    "middleware": ("middleware", "shaped"),
+    "sdk_middleware": ("middleware", "shaped"),
     "prompts.library": ("Library",),
     "prompts.prompt": ("Prompt",),
     "reply": ("Adjustment", "Attempt", "Reply", "Timings", "ToolCall", "Usage"),

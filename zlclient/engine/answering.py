@@ -6,6 +6,7 @@ from the window that was surest: a sentence or, for a value, a part of one, lett
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,15 +20,20 @@ from .sampler import Sampling
 from .snapshots import Snapshot
 
 WINDOW = 24  # sentences; the checkpoints were trained on passages of up to 24
+SURE = 0.5  # the least probability of a part and where it begins
 LONGEST_SENTENCE = 400  # tokens; what is longer is read cut off
 
 
 @dataclass(slots=True)
 class Answer:
-    """What came out. `sentences` are the indices quoted; none: the passage does not (firmly) state it."""
+    """What came out. `sentences` are the indices quoted; none: the passage does not (firmly) state it.
+
+    `probabilities` are those of the tokens: first the decision which sentence, then where in it a part begins.
+    """
 
     sentences: list[int] = field(default_factory=list[int])
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    probabilities: list[float] = field(default_factory=list[float])
     prompt_tokens: int = 0
     cached_tokens: int = 0
     further: int = 0
@@ -87,6 +93,8 @@ def excerpt(
 ) -> str | None:
     """The part of a sentence that answers `question`, as it stands there; None where `sentences` do not state it.
 
+    It is also None where the model is not sure: of the sentence and, but for a number, of where the part begins.
+
     Args:
         engine: the generation that answers.
         sentences: the passage.
@@ -100,12 +108,13 @@ def excerpt(
     if window is None:
         return None
     constraint = Excerpt(engine.tokenizer, window.quoted, number=number)
+    result = result or Answer()
+    longest = max(map(len, window.quoted.values()))
     text = "".join(
-        _read(
-            engine, window, result or Answer(), domain=domain, thresholds=True, constraint=constraint, max_tokens=4096
-        )
+        _read(engine, window, result, domain=domain, thresholds=True, constraint=constraint, max_tokens=longest + 2)
     )
-    return text.strip() or None
+    decisions = result.probabilities[: 1 if number else 2]
+    return text.strip() if text.strip() and math.prod(decisions) >= SURE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,7 @@ def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> It
     """The text of a stream of the engine, and what came out besides."""
     outcome = Outcome()
     for piece in engine.stream(window.tokens, outcome=outcome, **options):
+        result.probabilities.append(piece.probability)
         index = engine.tokenizer.marked(piece.token)
         if index is not None and window.first + index not in result.sentences:
             result.sentences.append(window.first + index)

@@ -274,7 +274,8 @@ class _Maker:
         kind = self._kind(rules, depth)
         if kind not in ("string", "integer", "number"):
             return _UNSTATED
-        found = self._read(kind, rules, name)
+        found = self._found("string" if kind == "string" else "number", name)
+        found = self._read(kind, rules, name) if found is None or not fits(found, rules, self._root) else found
         if found is not None or _nullable(resolve(schema, self._root)):
             return found
         silent = kind == "string" and "format" not in rules and fits("", rules, self._root)
@@ -306,20 +307,25 @@ class _Maker:
     def _drawn(self, kind: str, name: str) -> Any:
         """A value for a property called `name`, from the request's text or the hints' own; None when there is no
         hint."""
-        for hint in _hints()[kind]:
-            if not name or not hint.name.search(name.lower()):
-                continue
-            if hint.answer and self._source.text:
-                return self._source.answer() or None
-            if hint.question and self._source.text:
-                return self._source.text
-            for find in hint.find:
-                for match in find.finditer(self._source.text):
-                    found = match[1] if find.groups else match[0]
-                    if f"{name}:{found}" not in self._used:
-                        self._used.add(f"{name}:{found}")
-                        return found if kind == "string" else _as_number(found)
-            return hint.otherwise
+        hint = _hint(kind, name)
+        if hint is None:
+            return None
+        if hint.answer and self._source.text:
+            return self._source.answer() or None
+        if hint.question and self._source.text:
+            return self._source.text
+        found = self._found(kind, name)
+        return hint.otherwise if found is None else found
+
+    def _found(self, kind: str, name: str) -> Any:
+        """What the hint for a property called `name` finds in the request's text, each thing once."""
+        hint = _hint(kind, name)
+        for find in hint.find if hint else ():
+            for match in find.finditer(self._source.text):
+                found = match[1] if find.groups else match[0]
+                if f"{name}:{found}" not in self._used:
+                    self._used.add(f"{name}:{found}")
+                    return found if kind == "string" else _as_number(found)
         return None
 
 
@@ -395,6 +401,10 @@ class _Hint:
     otherwise: Any
     answer: bool
     question: bool
+
+
+def _hint(kind: str, name: str) -> _Hint | None:
+    return next((hint for hint in _hints()[kind] if name and hint.name.search(name.lower())), None)
 
 
 @cache

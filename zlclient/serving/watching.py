@@ -19,12 +19,12 @@ def metrics(call: Call) -> WireResponse:
     """GET /metrics: Prometheus text under vLLM's names, one set of samples for each engine that has been loaded."""
     from ..engine.metrics import CONTENT_TYPE, exposition
 
-    responders = _responders(call.server)
-    if not responders:
+    responders, others = _responders(call.server), _loaded(call.server)
+    if not responders and not others:
         raise WireError(404, "No engine is behind this server: the extra `engine` is not installed, or it has others.")
     engines: dict[str, Watched] = {
         **{name: responder.loaded for name, responder in responders.items() if responder.loaded},
-        **_loaded(call.server),
+        **others,
     }
     return WireResponse(200, {"content-type": CONTENT_TYPE}, exposition(engines).encode())
 

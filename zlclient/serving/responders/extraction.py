@@ -10,13 +10,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from ...engine.answering import excerpt
+from ...engine.answering import Answer, excerpt
 from ...engine.domains import domain_of
 from ...engine.runner import Engine
 from .base import Ask, Event, Head, Text
 from .engine_answers import admission
 from .forms import Form, form_of
-from .reading import Reading, sentences
+from .offline import terms_of
+from .reading import Reading, language_of, sentences
 from .structured import prescribed
 
 
@@ -36,7 +37,13 @@ def extracted(engine: Engine, ask: Ask, reading: Reading) -> tuple[Event, ...] |
 
     @cache
     def field(kind: Literal["string", "number"], wanted: str) -> str | None:
-        return excerpt(engine, told, wanted, domain=domain, tag=tag, number=kind == "number")
+        question = wanted if language_of(wanted) == "zh" else f"What is the {wanted}?"
+        found = Answer()
+        value = excerpt(engine, told, question, domain=domain, tag=tag, number=kind == "number", result=found)
+        if value is None or not found.sentences:
+            return None
+        # A bare name says little: the sentence has to share a word with it, or one that means the same.
+        return value if set(terms_of(wanted)) & set(terms_of(told[found.sentences[0]])) else None
 
     with admission():
         if form.fields:
