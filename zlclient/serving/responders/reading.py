@@ -44,7 +44,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _INSTRUCTION = re.compile(
-    r"^\s*(?:请|根据|用|你是|你要|把|将|对|从|只|不要|必须|列出|找出|提取|抽取|摘出|整理|回答|翻译|说出|指出|please\b|using\b|based on\b"
+    r"^\s*(?:请|根据|用|你是|你要|把|将|对|从|只|不要|必须|列出|找出|提取|抽取|摘出|整理|回答|翻译|说出|指出"
+    r"|please\b|using\b|based on\b"
     r"|according to\b|answer\b|list\b|find\b|tell me\b|give\b|extract\b|state\b|identify\b|name\b|you are\b"
     r"|translate\b|write\b|in (?:one|two|three|\d+) )",
     re.IGNORECASE,
