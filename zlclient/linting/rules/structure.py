@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..block import Block, Sentence
@@ -77,8 +78,8 @@ class RepeatedInstruction(Rule):
             if _is_branchy(block):
                 continue
             lines = block.prose.split("\n")
-            keys = [_key(line) for line in lines if len(line) >= 12]
-            if len(keys) == len(set(keys)):
+            keys = Counter(_key(line) for line in lines if len(line) >= 12)
+            if not any(count > 1 and _is_instruction(key) for key, count in keys.items()):
                 continue
             seen: dict[tuple[str, str], int] = {}
             above: list[tuple[int, str]] = []
