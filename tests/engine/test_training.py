@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from zlclient.engine.checkpoint import Checkpoint
+from zlclient.engine.checkpoint import SHIPPED, Checkpoint
 from zlclient.engine.evaluation.intervals import median, paired_ratio, total
 from zlclient.engine.model import Model
 from zlclient.engine.prompt import Prompt
@@ -142,6 +142,12 @@ def test_a_ratio_has_an_interval_around_it():
     assert ratio.high - ratio.low < 0.2
     same = paired_ratio(below, below, total)
     assert (same.low, same.value, same.high) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+def test_the_log_of_a_shipped_checkpoint_can_be_drawn(generation, tmp_path):
+    draw_curves(SHIPPED / generation / "training.jsonl", tmp_path / "curves.svg")
+    assert (tmp_path / "curves.svg").read_text().count("<polyline") == 5
 
 
 def test_a_killed_run_goes_on_as_it_would_have(tmp_path):

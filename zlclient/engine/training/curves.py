@@ -18,6 +18,7 @@ _COLOURS = ("#1f5fa8", "#b8452f", "#3c7d4a")
 def draw_curves(log: Path, out: Path) -> None:
     """Read a training.jsonl and write an SVG; raises OSError or ValueError where the log cannot be read."""
     rows = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    rows = [row for row in rows if row.get("event", "progress") == "progress"]
     rows = [{**row, "open": sum(row["gates"])} if "gates" in row else row for row in rows]
     panels = [
         _panel(title, {key: [(row["step"], row[key]) for row in rows if key in row] for key in keys}, at * HEIGHT)
