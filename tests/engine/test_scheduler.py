@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 from zlclient.engine.departure import CURRENT, Departure
 from zlclient.engine.model import CHUNK
@@ -43,16 +44,6 @@ def in_threads(work: Callable[[int], object], count: int) -> None:
     for thread in threads:
         thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait, in small steps, for another thread to come so far."""
-    pause = threading.Event()
-    for _ in range(20_000):
-        if true():
-            return
-        pause.wait(0.0005)
-    raise AssertionError("it never came so far")
 
 
 class Held:

@@ -9,13 +9,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
+from waiting import until
 
 from zlclient.cli.serve import add_parser
 from zlclient.engine.checkpoint import load_shipped
@@ -276,15 +276,6 @@ def test_whoever_watches_needs_no_key():
     for path in ("/health", "/metrics", "/health/zero-layer"):
         assert get(server, path).status == 200
     assert ask(server).status == 401
-
-
-def until(true: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(20_000):
-        if true():
-            return
-        pause.wait(0.0005)
-    raise AssertionError("it never came so far")
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -2,12 +2,12 @@
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
+from waiting import until
 
 from zlclient.engine.departure import CURRENT, Departure
 from zlclient.engine.sampler import Sampling
@@ -190,13 +190,6 @@ def test_more_requests_than_may_wait_are_refused(said):
         thread.join(5)
         assert not thread.is_alive()
     assert "zlclient:requests_refused_total{} 1" in str(assistant.metrics.lines(assistant, ""))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_what_goes_wrong_in_the_decoder_reaches_the_reader_and_ends_only_that_answer(tokenizer):
