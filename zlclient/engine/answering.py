@@ -15,9 +15,8 @@ import numpy as np
 
 from .prompt import Prompt
 from .quoting import Choice, Excerpt, Quotation
-from .runner import Engine, Outcome
+from .runner import Engine, Outcome, Piece
 from .sampler import Sampling
-from .snapshots import Snapshot
 
 WINDOW = 24  # sentences; the checkpoints were trained on passages of up to 24
 SURE = 0.5  # the least probability of a part and where it begins
@@ -28,15 +27,13 @@ LONGEST_SENTENCE = 400  # tokens; what is longer is read cut off
 class Answer:
     """What came out. `sentences` are the indices quoted; none: the passage does not (firmly) state it.
 
-    `probabilities` are those of the tokens: first the decision which sentence, then where in it a part begins.
+    `outcome` and `pieces` are those of the stream that was read: the first piece is the decision which sentence, the
+    second where in it a part begins. All are filled in while the text is read.
     """
 
     sentences: list[int] = field(default_factory=list[int])
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
-    probabilities: list[float] = field(default_factory=list[float])
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    further: int = 0
+    outcome: Outcome = field(default_factory=Outcome)
+    pieces: list[Piece] = field(default_factory=list[Piece])
 
     @property
     def stated(self) -> bool:
@@ -113,7 +110,7 @@ def excerpt(
     text = "".join(
         _read(engine, window, result, domain=domain, thresholds=True, constraint=constraint, max_tokens=longest + 2)
     )
-    decisions = result.probabilities[: 1 if number else 2]
+    decisions = [piece.probability for piece in result.pieces[: 1 if number else 2]]
     return text.strip() if text.strip() and math.prod(decisions) >= SURE else None
 
 
@@ -150,16 +147,13 @@ def _window(
 
 def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> Iterator[str]:
     """The text of a stream of the engine, and what came out besides."""
-    outcome = Outcome()
-    for piece in engine.stream(window.tokens, outcome=outcome, **options):
-        result.probabilities.append(piece.probability)
+    for piece in engine.stream(window.tokens, outcome=result.outcome, **options):
+        result.pieces.append(piece)
         index = engine.tokenizer.marked(piece.token)
         if index is not None and window.first + index not in result.sentences:
             result.sentences.append(window.first + index)
         if piece.text:
             yield piece.text
-    result.snapshots, result.further = outcome.snapshots, outcome.further
-    result.prompt_tokens, result.cached_tokens = outcome.prompt_tokens, outcome.cached_tokens
 
 
 def _confidence(engine: Engine, tokens: list[int], domain: str) -> float:

@@ -55,12 +55,14 @@ class EngineResponder(Responder):
         if ask.model not in self.models or ask.tool_results:
             return None
         reading = read(ask)
-        if len(reading.passage) > LARGEST or not sentences(reading.passage):
+        told = sentences(reading.passage) if len(reading.passage) <= LARGEST else []
+        if not told:
             return None
-        from .engine_answers import answered
+        from .engine_answers import Task, answered
         from .extraction import extracted
 
-        found = extracted(self.engine, ask, reading)
+        task = Task.of(ask, reading, told)
+        found = extracted(self.engine, task)
         if found is not None or ask.output_schema or ask.tools:
             return found
-        return answered(self.engine, ask, reading, yields=self._yields)
+        return answered(self.engine, task, yields=self._yields)

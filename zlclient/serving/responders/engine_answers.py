@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import itertools
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
 
 from ...engine.answering import LONGEST_SENTENCE, Answer, answer
 from ...engine.domains import domain_of
-from ...engine.request import Outcome, Piece
+from ...engine.request import Piece
 from ...engine.runner import Engine
 from ...engine.sampler import Sampling
 from ...engine.scheduler import PromptTooLong, QueueFull
@@ -25,38 +25,65 @@ THOUGHT = {"zh": "引擎在文中找最能回答问题的句子。", "en": "The 
 SURE = 0.9  # the probability of a sentence from which on an engine that yields answers itself
 
 
-def answered(engine: Engine, ask: Ask, reading: Reading, *, yields: bool) -> Iterator[Event] | None:
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an ask wants of the engine: the passage in sentences, its domain and tag, the question and its form."""
+
+    ask: Ask
+    reading: Reading
+    told: list[str]
+    domain: str
+    tag: str
+    form: Form
+
+    @classmethod
+    def of(cls, ask: Ask, reading: Reading, told: list[str]) -> Task:
+        """The task of `ask`, which was read as `reading`; a schema leaves no form to choose."""
+        domain, tag = domain_of("\n".join((ask.system, *(turn.text for turn in ask.turns))))
+        form = Form() if ask.output_schema or ask.tools else form_of(reading.question)
+        return cls(ask, reading, told, domain, tag, form)
+
+    @property
+    def summary(self) -> bool:
+        """Whether a summary is wanted rather than a fact."""
+        return self.reading.wants_summary or not self.reading.question
+
+
+def answered(engine: Engine, task: Task, *, yields: bool) -> Iterator[Event] | None:
     """The events of an answer, its text as it is generated; None where the engine is not sure, and `yields`.
 
     Raises:
         WireError: the engine has no room (429) or never will (413).
     """
-    heard = _Heard(engine, asked_logprobs(ask.body) if ask.wire == "chat" else None)
-    summary = reading.wants_summary or not reading.question
-    form = form_of(reading.question)
-    texts = _texts(heard, ask, reading, summary=summary)
-    if summary and form.kind != "plain":
-        texts = _laid_out(form, texts)
+    result = Answer()
+    texts = _texts(engine, task, result)
+    if task.summary and task.form.kind != "plain":
+        texts = _laid_out(task.form, texts)
     with admission():
         first = next(texts, None)
-    if yields and not summary and not heard.sure:
+    if yields and not task.summary and not _sure(result):
         texts.close()
         return None
-    return _events(ask, reading, heard, first, texts)
+    return _events(engine, task, result, first, texts)
 
 
-def _events(ask: Ask, reading: Reading, heard: _Heard, first: str | None, texts: Iterator[str]) -> Iterator[Event]:
-    yield Head(
-        {"x-zl-generation": heard.model.config.generation, "x-zl-cached-tokens": str(heard.outcome.cached_tokens)}
-    )
-    if ask.thinking:
-        yield Thinking(THOUGHT[reading.language])
+def _events(engine: Engine, task: Task, result: Answer, first: str | None, texts: Iterator[str]) -> Iterator[Event]:
+    cached = str(result.outcome.cached_tokens)
+    yield Head({"x-zl-generation": engine.model.config.generation, "x-zl-cached-tokens": cached})
+    if task.ask.thinking:
+        yield Thinking(THOUGHT[task.reading.language])
     if first is None:
-        yield Text(NOT_STATED[reading.language])
+        yield Text(NOT_STATED[task.reading.language])
         return
-    yield Text(first, heard.tokens())
-    for text in texts:
-        yield Text(text, heard.tokens())
+    said = 0
+    for text in itertools.chain((first,), texts):
+        fresh, said = result.pieces[said:], len(result.pieces)
+        yield Text(text, tuple(_chosen(engine.tokenizer, piece) for piece in fresh if piece.logprob is not None))
+
+
+def _sure(result: Answer) -> bool:
+    """Whether the sentence that was chosen first was chosen with SURE."""
+    return bool(result.outcome.snapshots) and result.outcome.snapshots[0].probability >= SURE
 
 
 def _laid_out(form: Form, texts: Iterator[str]) -> Generator[str]:
@@ -65,48 +92,13 @@ def _laid_out(form: Form, texts: Iterator[str]) -> Generator[str]:
     yield form.lay_out(sentences(found), "" if language_of(found) == "zh" else " ")
 
 
-def _texts(heard: _Heard, ask: Ask, reading: Reading, *, summary: bool) -> Generator[str]:
+def _texts(engine: Engine, task: Task, result: Answer) -> Generator[str]:
     """The answer as it is generated; closing it ends the work."""
-    told = sentences(reading.passage)
-    domain, tag = domain_of("\n".join((ask.system, *(turn.text for turn in ask.turns))))
-    count = min(asked_count(reading.question), len(told)) if summary else 1
+    count = min(asked_count(task.reading.question), len(task.told)) if task.summary else 1
     yield from answer(
-        heard, told, reading.question, domain=domain, tag=tag, sampling=_sampling(ask), result=Answer(),
-        count=count, max_tokens=2 * LONGEST_SENTENCE * count,
+        engine, task.told, task.reading.question, domain=task.domain, tag=task.tag, sampling=_sampling(task.ask),
+        result=result, count=count, max_tokens=2 * LONGEST_SENTENCE * count,
     )  # fmt: skip
-
-
-class _Heard(Engine):
-    """An engine whose stream is overheard, for one answer: what was read from the cache, and the tokens it chose."""
-
-    def __init__(self, engine: Engine, logprobs: int | None) -> None:
-        self.model, self.cache, self.metrics, self.scheduler = (
-            engine.model, engine.cache, engine.metrics, engine.scheduler
-        )  # fmt: skip
-        self.outcome = Outcome()
-        self._logprobs = logprobs
-        self._pieces: list[Piece] = []
-
-    def stream(
-        self, tokens: Sequence[int], *, sampling: Sampling | None = None, outcome: Outcome | None = None, **options: Any
-    ) -> Iterator[Piece]:
-        """As the engine's own."""
-        self.outcome, self._pieces = outcome or Outcome(), []
-        asked = replace(sampling or Sampling(), logprobs=self._logprobs)
-        for piece in super().stream(tokens, sampling=asked, outcome=self.outcome, **options):
-            if piece.logprob is not None:
-                self._pieces.append(piece)
-            yield piece
-
-    @property
-    def sure(self) -> bool:
-        """Whether the sentence that it chose first was chosen with SURE."""
-        return bool(self.outcome.snapshots) and self.outcome.snapshots[0].probability >= SURE
-
-    def tokens(self) -> tuple[Chosen, ...]:
-        """The tokens since the last call, where log probabilities were asked for."""
-        pieces, self._pieces = self._pieces, []
-        return tuple(_chosen(self.tokenizer, piece) for piece in pieces)
 
 
 def _chosen(tokenizer: Tokenizer, piece: Piece) -> Chosen:
@@ -140,4 +132,5 @@ def admission() -> Generator[None]:
 def _sampling(ask: Ask) -> Sampling:
     """The ask's sampling within what the engine takes; without a seed the same ask gives the same answer."""
     top_p = ask.top_p if ask.top_p and 0 < ask.top_p <= 1 else 1.0
-    return Sampling(min(max(ask.temperature or 0.0, 0.0), 2.0), top_p, ask.seed or 0)
+    logprobs = asked_logprobs(ask.body) if ask.wire == "chat" else None
+    return Sampling(min(max(ask.temperature or 0.0, 0.0), 2.0), top_p, ask.seed or 0, logprobs=logprobs)
