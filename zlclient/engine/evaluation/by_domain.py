@@ -14,7 +14,7 @@ from typing import Any
 from ..config import Generation
 from ..domains import domain_marks, domain_of
 from ..runner import Engine
-from ..training.data import DOMAINS, Document, Language, lexicon, make_document
+from ..training.data import DOMAINS, FACTS_ONLY, Document, Language, lexicon, make_document
 from .asking import ask
 from .intervals import Estimate
 from .quality import QUESTIONS, Tally, exact, outcome, overlap, refusing
@@ -38,7 +38,7 @@ def documents_of(domain: str, language: Language, count: int) -> list[Document]:
     rng = random.Random(f"evaluation:{domain}:{language}")
     found: list[Document] = []
     while len(found) < count:
-        document = make_document(rng, FACTS, QUESTIONS, language=language, loose=0.0)
+        document = make_document(rng, FACTS, QUESTIONS, language=language, mix=FACTS_ONLY)
         if document.domain == domain:
             found.append(replace(document, tag=""))
     return found

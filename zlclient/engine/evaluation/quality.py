@@ -12,7 +12,7 @@ import numpy as np
 from ..answering import Answer, answer, excerpt
 from ..runner import Engine
 from ..safetensors import Array
-from ..training.data import Document, Language, make_document
+from ..training.data import FACTS_ONLY, Document, Language, make_document
 from .asking import Asked, ask
 from .intervals import Estimate, Statistic, bootstrap
 
@@ -105,7 +105,7 @@ def outcome(rows: Array) -> Array:
 def held_out(size: int, language: Language, documents: int) -> list[Document]:
     """Documents of `size` facts in one language, from seeds that training does not use."""
     rng = random.Random(f"evaluation:{size}:{language}")
-    return [make_document(rng, size, QUESTIONS, language=language, loose=0.0) for _ in range(documents)]
+    return [make_document(rng, size, QUESTIONS, language=language, mix=FACTS_ONLY) for _ in range(documents)]
 
 
 def exact_match(engine: Engine, documents: Sequence[Document], **options: Any) -> Tally:

@@ -16,7 +16,7 @@ from ..config import Generation
 from ..prompt import Prompt
 from ..runner import Engine, Outcome
 from ..sampler import Sampling
-from ..training.data import Language, lexicon, make_document
+from ..training.data import FACTS_ONLY, Language, lexicon, make_document
 from .intervals import bootstrap, slope
 
 TEMPERATURES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -48,7 +48,7 @@ def repetition(engines: Mapping[Generation, Engine], prompts: int) -> dict[str, 
 
 
 def _prompt(rng: random.Random, engine: Engine, language: Language) -> list[int]:
-    prompt, document = Prompt(engine.tokenizer), make_document(rng, 8, 0, language=language, loose=0.0)
+    prompt, document = Prompt(engine.tokenizer), make_document(rng, 8, 0, language=language, mix=FACTS_ONLY)
     question = lexicon()["wording"][language]["summary"][0].format(k="四" if language == "zh" else "four")
     return [*prompt.passage(document.sentences, tag=document.tag), *prompt.question(question)]
 

@@ -12,7 +12,7 @@ import torch
 
 from ..prompt import Prompt, marked
 from ..tokenizer import MARKERS, Tokenizer
-from .data import DOMAINS, Document, Language, make_document
+from .data import DOMAINS, PLAIN, Document, Mix, make_document
 from .network import Batch, Questions
 
 DECISION = 3.0  # the weight of an answer's first token in the loss
@@ -38,12 +38,10 @@ def document_batch(
     facts: int,
     questions: int,
     spelled: int = SPELLED,
-    language: Language | None = None,
-    loose: float | None = None,
+    mix: Mix = PLAIN,
 ) -> tuple[Batch, list[Document]]:
     """A batch and its documents; where `spelled` is `questions`, the one group has every document's in their order."""
-    extra = {} if loose is None else {"loose": loose}
-    made = [make_document(rng, facts, questions, language=language, **extra) for _ in range(documents)]
+    made = [make_document(rng, facts, questions, mix=mix) for _ in range(documents)]
     return _stack([_row(document, tokenizer, rng.randrange(MARKERS - facts + 1), spelled) for document in made]), made
 
 

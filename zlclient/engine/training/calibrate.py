@@ -16,7 +16,7 @@ import numpy as np
 from ..checkpoint import Checkpoint
 from ..evaluation.asking import ask
 from ..runner import Engine
-from .data import DOMAINS, make_document
+from .data import DOMAINS, Mix, make_document
 
 QUANTILE = 0.005
 Seen = tuple[float, bool, bool]  # the marker's probability (0: refused), whether it is right, whether refusing is
@@ -29,7 +29,7 @@ def calibrate(checkpoint: Checkpoint, *, documents: int = 300, seed: int = 0) ->
     answers: dict[str, list[Seen]] = {name: [] for name in DOMAINS}
     details: dict[str, dict[str, list[float]]] = {name: {"number": [], "name": []} for name in DOMAINS}
     for _ in range(documents):
-        document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, loose=0.2)
+        document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, mix=Mix(loose=0.2))
         domain = document.domain if document.tag else "general"
         for asked in ask(engine, document, thresholds=False, whole=True):
             probability = 0.0 if asked.quoted is None else asked.probability

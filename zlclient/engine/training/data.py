@@ -21,14 +21,31 @@ from .vocabulary import chinese_characters, word_lists
 
 Language = Literal["zh", "en"]
 DOMAINS = ("general", "finance", "law", "medicine", "science")
-LOOSE = 0.4  # share of sentences that are loose
-UNSTATED = 0.18  # share of questions whose answer no sentence states
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 DATED = 0.12  # share of facts that hold for one year
 _COUNTS = {"zh": "一二三四", "en": ("one", "two", "three", "four")}
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """What documents and questions are made of, in shares.
+
+    loose     of the sentences
+    unstated  of the questions: no sentence answers them
+    crossed   of the unstated ones: they ask for one known thing's property of another known thing
+    led       of the questions: words that the answer need not share stand before them
+    """
+
+    loose: float = 0.4
+    unstated: float = 0.18
+    crossed: float = 0.0
+    led: float = 0.0
+
+
+PLAIN, FACTS_ONLY = Mix(), Mix(loose=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +100,7 @@ def lexicon() -> Mapping[str, Any]:
 
 
 def make_document(
-    rng: random.Random, facts: int, questions: int, *, language: Language | None = None, loose: float = LOOSE
+    rng: random.Random, facts: int, questions: int, *, language: Language | None = None, mix: Mix = PLAIN
 ) -> Document:
     """A document of `facts` sentences with `questions` questions, in one language or both."""
     domain = rng.choice(DOMAINS)
@@ -95,7 +112,7 @@ def make_document(
     while len(document.sentences) < facts:
         spoken: Language = main if language or rng.random() < 0.85 else ("en" if main == "zh" else "zh")
         at = len(document.sentences)
-        if rng.random() < loose:
+        if rng.random() < mix.loose:
             sentence, kind, words = _loose(rng, spoken, [item.words for item in told if item.words])
             told.append(_Told(at, spoken, words=words, kind=kind))
         else:
@@ -109,21 +126,22 @@ def make_document(
             sentence = rng.choice(lexicon()["wording"][spoken]["salient"]) + sentence
             salient.append(at)
         document.sentences.append(_capitalised(sentence))
-    document.questions += _questions(rng, questions, domain, main, told, salient)
+    document.questions += _questions(rng, questions, mix, domain, main, told, salient)
     return document
 
 
 def _questions(
-    rng: random.Random, count: int, domain: str, language: Language, told: list[_Told], salient: list[int]
+    rng: random.Random, count: int, mix: Mix, domain: str, language: Language, told: list[_Told], salient: list[int]
 ) -> list[Question]:
     """`count` questions; every sentence is asked about once before one is again."""
     found: list[Question] = []
     left: list[_Told] = []
     while len(found) < count:
         roll = rng.random()
-        if roll < UNSTATED:
-            found.append(_unstated(rng, domain, language, told))
-        elif roll < UNSTATED + 0.05:
+        if roll < mix.unstated:
+            crossed = mix.crossed > 0 and rng.random() < mix.crossed
+            found.append((crossed and _crossed(rng, language, told)) or _unstated(rng, domain, language, told))
+        elif roll < mix.unstated + 0.05:
             found.append(_summary(rng, language, salient))
         else:
             left = left or rng.sample(told, len(told))
@@ -131,6 +149,8 @@ def _questions(
             text = _ask(rng, item.fact) if item.fact else _asked_of(rng, item, told)
             kind: Literal["fact", "loose"] = "fact" if item.fact else "loose"
             found.append(Question(text, (item.at,), item.language, kind, item.value))
+        if mix.led and rng.random() < mix.led:
+            found[-1] = replace(found[-1], text=_lead(rng, domain, found[-1].language) + found[-1].text)
     return found
 
 
@@ -244,6 +264,20 @@ def _unstated(rng: random.Random, domain: str, language: Language, told: list[_T
             return Question(_ask(rng, fact), (), language, "unstated")
 
 
+def _crossed(rng: random.Random, language: Language, told: list[_Told]) -> Question | None:
+    """A question for a known thing's property of another known thing; None where the document answers those it tried.
+
+    Every word of such a question stands in the document, only never in one sentence: the hardest one to refuse.
+    """
+    facts = [item.fact for item in told if item.fact and item.fact.language == language]
+    for _ in range(8 if len(facts) > 1 else 0):
+        one, other = rng.sample(facts, 2)
+        fact = replace(one, name=other.name)
+        if not any(_same(fact, stated) for stated in facts):
+            return Question(_ask(rng, fact), (), language, "unstated")
+    return None
+
+
 def _other(rng: random.Random, known: _Fact, fresh: _Fact) -> _Fact:
     """`known` of another thing, or, where it has a year, at times of another year."""
     if known.year and rng.random() < 0.5:
@@ -255,6 +289,13 @@ def _same(asked: _Fact, stated: _Fact) -> bool:
     """Whether `stated` answers `asked`; a question without a year is answered by a fact of any year."""
     alike = (asked.name, asked.attribute) == (stated.name, stated.attribute)
     return alike and (asked.year == stated.year or not asked.year or not stated.year)
+
+
+def _lead(rng: random.Random, domain: str, language: Language) -> str:
+    """Words to stand before a question: an instruction, or what it is about."""
+    words = lexicon()[domain][language]
+    about = rng.choice(list(words["attributes"])) if rng.random() < 0.5 else _phrase(rng, language)
+    return rng.choice(lexicon()["wording"][language]["leads"]).format(x=about)
 
 
 def _summary(rng: random.Random, language: Language, salient: list[int]) -> Question:

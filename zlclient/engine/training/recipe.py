@@ -27,19 +27,21 @@ from torch.nn import functional
 from ..config import Generation, ModelConfig
 from ..tokenizer import Tokenizer
 from .batches import document_batch, point_batch, repeat_batch
-from .data import DOMAINS
+from .data import DOMAINS, Mix
 from .network import Batch, Decoder, Gate, PositionEncoder
 from .optimise import Optimisers
 from .scoring import score
 
 WARM = 0.04  # share of the run over which repeated segments give way to documents
 POINT = 0.15  # and over which pointing at random tokens does
-EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 4, 6, 6, 6, 8, 8, 8, 12, 16, 24)
+EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 6, 6, 8, 8, 8, 12, 16, 24, 24)
+# Questions that are hard to refuse are few in a plain document; held-out documents have the plain mix.
+MIXES = tuple(Mix(loose, unstated=0.26, crossed=0.35, led=0.12) for loose in (0.0, 0.4, 0.8))
 CHECK_FROM = 0.6
 STEM = 0.5
 PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 4.0
 ENTROPY_FROM, POSITIONS_UNTIL = 0.62, 0.82
-DECAY_FROM = 0.7
+DECAY_FROM = 0.6
 FACTS = 64  # sentences of a batch, about
 GATED_SHARES = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)  # of head-queries, tried in turn for the entropy bound
 DEARER = 0.03  # what closing them may add to the loss
@@ -119,7 +121,10 @@ class Run:
             return point_batch(rng, self.tokenizer, documents=max(4, 72 // sentences), sentences=sentences)
         facts = rng.choice(LATE_FACTS if self.share >= POINT else EARLY_FACTS)
         documents = max(2, min(12, FACTS // facts))
-        return document_batch(rng, self.tokenizer, documents=documents, facts=facts, questions=min(2 * facts, 16))[0]
+        batch, _ = document_batch(
+            rng, self.tokenizer, documents=documents, facts=facts, questions=min(2 * facts, 16), mix=rng.choice(MIXES)
+        )
+        return batch
 
     # auto: positions to zero, then the entropy gate
 
