@@ -35,8 +35,11 @@ from .scoring import score
 WARM = 0.04  # share of the run over which repeated segments give way to documents
 POINT = 0.15  # and over which pointing at random tokens does
 EARLY_FACTS, LATE_FACTS = (2, 3, 4, 6), (3, 4, 4, 6, 6, 8, 8, 8, 12, 16, 24, 24)
-# Questions that are hard to refuse are few in a plain document; held-out documents have the plain mix.
-MIXES = tuple(Mix(loose, unstated=0.26, crossed=0.35, led=0.12) for loose in (0.0, 0.4, 0.8))
+# Questions that are hard to refuse are few in a plain document, such as held-out ones are: many of them teach how to
+# refuse, and the plain share at the end how often.
+HARD_UNTIL = 0.75
+HARD_MIXES = tuple(Mix(loose, unstated=0.26, crossed=0.35, led=0.12) for loose in (0.0, 0.4, 0.8))
+LAST_MIXES = tuple(Mix(loose, crossed=0.1, led=0.12) for loose in (0.0, 0.4, 0.8))
 CHECK_FROM = 0.6
 STEM = 0.5
 PENALTY_FROM, PENALTY_FULL, PENALTY = 0.5, 0.6, 4.0
@@ -121,8 +124,9 @@ class Run:
             return point_batch(rng, self.tokenizer, documents=max(4, 72 // sentences), sentences=sentences)
         facts = rng.choice(LATE_FACTS if self.share >= POINT else EARLY_FACTS)
         documents = max(2, min(12, FACTS // facts))
+        mix = rng.choice(HARD_MIXES if self.share < HARD_UNTIL else LAST_MIXES)
         batch, _ = document_batch(
-            rng, self.tokenizer, documents=documents, facts=facts, questions=min(2 * facts, 16), mix=rng.choice(MIXES)
+            rng, self.tokenizer, documents=documents, facts=facts, questions=min(2 * facts, 16), mix=mix
         )
         return batch
 
