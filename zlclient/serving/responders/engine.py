@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .base import Ask, Event, Responder
+from .everyday import settled
+from .forms import Form, form_of
 from .reading import read, sentences
 
 if TYPE_CHECKING:
@@ -55,13 +57,16 @@ class EngineResponder(Responder):
         if ask.model not in self.models or ask.tool_results:
             return None
         reading = read(ask)
+        form = Form() if ask.output_schema or ask.tools else form_of(reading.question)
+        if not ask.output_schema and not ask.tools and settled(reading, form) is not None:
+            return None
         told = sentences(reading.passage) if len(reading.passage) <= LARGEST else []
         if not told:
             return None
         from .engine_answers import Task, answered
         from .extraction import extracted
 
-        task = Task.of(ask, reading, told)
+        task = Task.of(ask, reading, told, form)
         found = extracted(self.engine, task)
         if found is not None or ask.output_schema or ask.tools:
             return found

@@ -17,9 +17,10 @@ from ...engine.tokenizer import Tokenizer
 from ..errors import WireError
 from ..logprobs import asked_logprobs
 from .base import Ask, Chosen, Event, Head, Text, Thinking, Token
-from .forms import Form, form_of
-from .offline import NOT_STATED, asked_count
-from .reading import Reading, language_of, sentences
+from .everyday import NOT_STATED
+from .forms import Form
+from .offline import asked_count
+from .reading import Reading, language_of, questions_of, sentences
 
 THOUGHT = {"zh": "引擎在文中找最能回答问题的句子。", "en": "The engine looks for the sentence that answers."}
 SURE = 0.9  # the probability of a sentence from which on an engine that yields answers itself
@@ -37,10 +38,9 @@ class Task:
     form: Form
 
     @classmethod
-    def of(cls, ask: Ask, reading: Reading, told: list[str]) -> Task:
-        """The task of `ask`, which was read as `reading`; a schema leaves no form to choose."""
+    def of(cls, ask: Ask, reading: Reading, told: list[str], form: Form) -> Task:
+        """The task of `ask`, which was read as `reading`, to be answered in `form`."""
         domain, tag = domain_of("\n".join((ask.system, *(turn.text for turn in ask.turns))))
-        form = Form() if ask.output_schema or ask.tools else form_of(reading.question)
         return cls(ask, reading, told, domain, tag, form)
 
     @property
@@ -61,7 +61,7 @@ def answered(engine: Engine, task: Task, *, yields: bool) -> Iterator[Event] | N
         texts = _laid_out(task.form, texts)
     with admission():
         first = next(texts, None)
-    if yields and not task.summary and not _sure(result):
+    if yields and not task.summary and (not _sure(result) or len(questions_of(task.reading.question)) > 1):
         texts.close()
         return None
     return _events(engine, task, result, first, texts)

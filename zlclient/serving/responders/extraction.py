@@ -14,9 +14,11 @@ from ...engine.answering import Answer, excerpt
 from ...engine.runner import Engine
 from .base import Event, Head, Text
 from .engine_answers import Task, admission
-from .offline import terms_of
+from .everyday import fields_read
 from .reading import language_of
+from .stated import stated_value
 from .structured import prescribed
+from .terms import terms_of
 
 
 def extracted(engine: Engine, task: Task) -> tuple[Event, ...] | None:
@@ -32,6 +34,9 @@ def extracted(engine: Engine, task: Task) -> tuple[Event, ...] | None:
 
     @cache
     def field(kind: Literal["string", "number"], wanted: str) -> str | None:
+        plain = stated_value(wanted, task.reading.passage)
+        if plain is not None:
+            return plain
         question = wanted if language_of(wanted) == "zh" else f"What is the {wanted}?"
         found = Answer()
         value = excerpt(engine, told, question, domain=task.domain, tag=task.tag, number=kind == "number", result=found)
@@ -42,7 +47,6 @@ def extracted(engine: Engine, task: Task) -> tuple[Event, ...] | None:
 
     with admission():
         if form.fields:
-            values = [field("string", name) for name in form.fields]
-            return (head, Text(form.lay_out_fields(values, task.reading.language)))
+            return (head, Text(fields_read(form, task.reading, lambda name: field("string", name))))
         found = prescribed(ask, field)
     return None if found is None else (head, *found)

@@ -1,4 +1,4 @@
-"""The form that a request asks its answer in: a list, a table, and the fields that it wants extracted.
+"""The form that a request asks its answer in: a list, a table, JSON, and the fields that it wants extracted.
 
 form_of("Extract the revenue, net income and CEO as a table.")
 # Form(kind="table", fields=("revenue", "net income", "CEO"))
@@ -6,37 +6,25 @@ form_of("Extract the revenue, net income and CEO as a table.")
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
-from .reading import Language
+from ...errors import ConfigError
+from .reading import Language, names_of_fields
 
-Kind = Literal["plain", "bullets", "numbers", "table"]
+Kind = Literal["plain", "bullets", "numbers", "table", "json"]
+Row = Sequence[str | None]
 NOT_STATED = {"zh": "未提及", "en": "not stated"}
 _HEADS = {"zh": ("字段", "内容"), "en": ("Field", "Value")}
-_TABLE = re.compile(r"表格|列表格|制表|\btable\b|\btabular\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"编号|序号|有序列表|\bnumbered\b|\bordered list\b", re.IGNORECASE)
-_BULLETS = re.compile(
-    r"列表|清单|逐条|分条|分点|要点|项目符号|\bbullets?\b|\bbulleted\b|\b(?:as|in) a list\b|\ba list of\b",
-    re.IGNORECASE,
-)
-_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (("table", _TABLE), ("numbers", _NUMBERS), ("bullets", _BULLETS))
-_WANTED = re.compile(
-    r"(?:提取|抽取|摘出|找出|列出)(?:文中|以上|下面|其中)?(?:的|出)?(?P<zh>[^。？！\n]+)"
-    r"|\b(?:extract|pull out|list|find|give me)\s+(?:the\s+)?(?P<en>[^.?!\n]+)",
-    re.IGNORECASE,
-)
-# Where what is wanted ends and how it is wanted begins.
-_MANNER = re.compile(
-    r"[，,；;]?\s*(?:并?(?:以|用|按|做成|整理成|输出为|成为?)(?:一个|一张)?(?:表格|列表|清单|json|markdown|项目符号).*$|(?:的)?(?:表格|列表|清单)$)"
-    r"|[,;]?\s*(?:(?:and\s+(?:put|format|return|give)\b.*|(?:as|in|into)\s+(?:an?\s+)?(?:\w+\s+)?(?:table|list|bullets?|json|markdown)\b.*"
-    r"|from the (?:text|passage|document|report|article|contract).*))$",
-    re.IGNORECASE,
-)
-_BETWEEN = re.compile(r"[、，,；;]\s*(?:and\s+|以?及|和)?|\s*(?:以及|和|及|与)\s*|\s+and\s+|\s*&\s*")
+_KINDS: tuple[Kind, ...] = ("json", "table", "numbers", "bullets")
 _LONGEST = {"zh": 12, "en": 32}  # characters of a field's name
+_FILE = "serving/data/forms.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +35,124 @@ class Form:
     fields: tuple[str, ...] = ()
 
     def lay_out(self, items: Sequence[str], joint: str) -> str:
-        """Sentences in this form; `joint` is between them where they are plain."""
+        """Sentences or other items in this form; `joint` is between them where they are plain."""
         match self.kind:
             case "bullets":
                 return "\n".join(f"- {item}" for item in items)
             case "numbers":
                 return "\n".join(f"{at}. {item}" for at, item in enumerate(items, 1))
             case "table":
-                return "\n".join(
-                    ["| # | |", "|---|---|", *(f"| {at} | {_cell(item)} |" for at, item in enumerate(items, 1))]
-                )
+                return table(("#", ""), [(str(at), item) for at, item in enumerate(items, 1)])
+            case "json":
+                return json.dumps(list(items), ensure_ascii=False, indent=2)
             case _:
                 return joint.join(items)
 
-    def lay_out_fields(self, values: Sequence[str | None], language: Language) -> str:
+    def lay_out_fields(self, values: Row, language: Language) -> str:
         """The fields with their values in this form."""
+        if self.kind == "json":
+            return json.dumps(dict(zip(self.fields, values, strict=True)), ensure_ascii=False, indent=2)
         stated = [NOT_STATED[language] if value is None else value for value in values]
         pairs = list(zip(self.fields, stated, strict=True))
         if self.kind == "table":
-            head = _HEADS[language]
-            rows = [f"| {_cell(name)} | {_cell(value)} |" for name, value in pairs]
-            return "\n".join([f"| {head[0]} | {head[1]} |", "|---|---|", *rows])
+            return table(_HEADS[language], pairs)
         colon = "：" if language == "zh" else ": "
         lines = [f"{name}{colon}{value}" for name, value in pairs]
         return "\n".join(f"{at}. {line}" if self.kind == "numbers" else f"- {line}" if self.kind == "bullets" else line
                          for at, line in enumerate(lines, 1))  # fmt: skip
 
+    def lay_out_records(self, rows: Sequence[Row], language: Language) -> str:
+        """The fields of several things, a row each; JSON where it is asked for, else a table."""
+        if self.kind == "json":
+            records: list[dict[str, Any]] = [dict(zip(self.fields, row, strict=True)) for row in rows]
+            return json.dumps(records, ensure_ascii=False, indent=2)
+        return table(
+            self.fields, [[cell if cell is not None else NOT_STATED[language] for cell in row] for row in rows]
+        )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [_row(heads), "|" + "---|" * len(heads), *map(_row, rows)]
+    return "\n".join(lines)
+
 
 def form_of(question: str) -> Form:
     """The form that `question` asks for; plain where it says nothing of one."""
-    for kind, pattern in _KINDS:
-        if pattern.search(question):
-            return Form(kind, _fields(question))
-    return Form("plain", _fields(question))
+    fitting = (kind for kind, pattern in _patterns().kinds if pattern.search(question))
+    return Form(next(fitting, Form.kind), _fields(question))
 
 
 def _fields(question: str) -> tuple[str, ...]:
     """The names in `extract A, B and C`: two or more, each short; none where it is a list of sentences or the like."""
-    for match in _WANTED.finditer(question):
-        language: Language = "zh" if match["zh"] else "en"
-        wanted = _MANNER.sub("", (match["zh"] or match["en"]).strip())
-        names = [_named(part) for part in _BETWEEN.split(wanted)]
-        if len(names) > 1 and all(0 < len(name) <= _LONGEST[language] for name in names):
-            return tuple(dict.fromkeys(names))
+    for wanted in _wanted(question):
+        names = _names(wanted)
+        if len(names) > 1:
+            return names
     return ()
 
 
+def _wanted(question: str) -> Iterator[str]:
+    patterns = _patterns()
+    quoted = patterns.quoted.findall(question)
+    if len(quoted) > 1:
+        yield "、".join(quoted)
+    for pattern in patterns.wanted:
+        yield from (match[1] for match in pattern.finditer(question))
+    yield from (line for line in question.split("\n") if names_of_fields(line))
+
+
+def _names(wanted: str) -> tuple[str, ...]:
+    """The names in `wanted`, or none where one of its parts is no name."""
+    patterns = _patterns()
+    text = wanted.strip(" .。:：")
+    while (fewer := patterns.manner.sub("", text).strip()) != text:
+        text = fewer
+    text = patterns.outside.sub("", text)
+    names = [name for part in patterns.between.split(text) if (name := _named(part))]
+    if any(len(name) > _LONGEST["en" if name.isascii() else "zh"] or patterns.no_name.search(name) for name in names):
+        return ()
+    return tuple(dict.fromkeys(names))
+
+
 def _named(part: str) -> str:
-    part = part.strip(" \t:：\"'“”「」`")
-    return re.sub(r"^(?:the|its|his|her|their|以下|该|其)\s*", "", part, flags=re.IGNORECASE).strip()
+    return _patterns().lead.sub("", part.strip(" \t:：\"'“”‘’「」`().（）")).strip()
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
+    wanted: tuple[re.Pattern[str], ...]
+    manner: re.Pattern[str]
+    outside: re.Pattern[str]
+    between: re.Pattern[str]
+    quoted: re.Pattern[str]
+    lead: re.Pattern[str]
+    no_name: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    data: dict[str, Any] = tomllib.loads((files("zlclient.serving") / "data" / "forms.toml").read_text("utf-8"))
+    fields = data["fields"]
+    try:
+        return _Patterns(
+            kinds=tuple((kind, _compiled(data["kind"][kind])) for kind in _KINDS),
+            wanted=tuple(map(_compiled, fields["wanted"])),
+            manner=_compiled(f"(?:{'|'.join(fields['manner'])})$"),
+            outside=_compiled(f"^{fields['outside']}"),
+            between=_compiled(fields["between"]),
+            quoted=_compiled(fields["quoted"]),
+            lead=_compiled(f"^(?:{fields['lead']})"),
+            no_name=_compiled(fields["no_name"]),
+        )
+    except (KeyError, re.error) as error:
+        raise ConfigError(f"not the patterns of forms: {error}", file=_FILE) from None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)

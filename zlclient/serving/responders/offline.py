@@ -9,25 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any
+from dataclasses import replace
 
 from .base import Ask, Event, Responder, Text, Thinking, text_of
-from .reading import Language, Reading, language_of, read, sentences
+from .everyday import NOT_STATED, fields_read, settled
+from .forms import Form, form_of
+from .reading import Language, Reading, language_of, questions_of, read, sentences
+from .talk import without_text
+from .terms import lexicon, terms_of
 
-NOT_STATED: Mapping[Language, str] = {
-    "zh": "文中没有提到这一点。",
-    "en": "The text does not state this.",
-}
-PLAIN: Mapping[Language, str] = {
-    "zh": "这是 zlclient 的离线应答器，没有模型在运行：请附上一段文本和问题。",
-    "en": "This is zlclient's offline responder; no model is running. Give it a text with a question.",
-}
 THOUGHT: Mapping[Language, str] = {
     "zh": "离线应答器只比对词语，没有推理。",
     "en": "The offline responder compares words; it does not reason.",
@@ -43,7 +35,6 @@ UNFITTING, CONTEXT = 0.55, 0.3
 FOCUS = 2.0
 # How much a single Chinese character counts beside a pair.
 SINGLE = 0.25
-_WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d[\d,.]*\d|\d|[\u3400-\u9fff]+")
 _CHINESE = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _ENGLISH = {
     "one": 1,
@@ -82,17 +73,24 @@ def answer(ask: Ask) -> str:
     results = ask.tool_results
     if results:
         found = "\n".join(text_of(block) for block in results).strip()
-        return found or PLAIN[language_of(ask.question)]
+        return found or without_text(language_of(ask.question))
     reading = read(ask)
-    if not reading.passage:
-        return PLAIN[reading.language]
+    form = form_of(reading.question)
+    said = settled(reading, form)
+    if said is not None:
+        return said
+    if form.fields:
+        return fields_read(form, reading, lambda _: None)
     if reading.wants_summary or not reading.question:
-        return summary(reading)
-    return best_sentence(reading) or NOT_STATED[reading.language]
+        return summary(reading, form)
+    found = [best_sentence(replace(reading, question=one)) for one in questions_of(reading.question)]
+    told = list(dict.fromkeys(sentence for sentence in found if sentence))
+    joint = "" if language_of(reading.passage) == "zh" else " "
+    return joint.join(told) or NOT_STATED[reading.language]
 
 
-def summary(reading: Reading) -> str:
-    """The most telling sentences in the order of the text, as many as asked (3 unless told)."""
+def summary(reading: Reading, form: Form) -> str:
+    """The most telling sentences in the order of the text, as many as asked (3 unless told), in the form asked for."""
     told = sentences(reading.passage)
     wanted = asked_count(reading.question)
     if len(told) > wanted:
@@ -101,8 +99,7 @@ def summary(reading: Reading) -> str:
         scores = [_salience(counted, frequency, at, len(told)) for at, counted in enumerate(terms)]
         chosen = sorted(sorted(range(len(told)), key=lambda at: -scores[at])[:wanted])
         told = [told[at] for at in chosen]
-    joint = "" if language_of(reading.passage) == "zh" else " "
-    return joint.join(told)
+    return form.lay_out(told, "" if language_of(reading.passage) == "zh" else " ")
 
 
 def asked_count(question: str) -> int:
@@ -134,7 +131,7 @@ def best_sentence(reading: Reading) -> str | None:
     weight = {term: _rarity(term, bags) * (FOCUS if term in focus else 1.0) for term in wanted}
     total = sum(weight.values())
     shares = [sum(weight[term] for term in wanted & bag) / total for bag in bags]
-    cues = [cue for cue in _lexicon().cues if cue.question.search(reading.question)]
+    cues = [cue for cue in lexicon().cues if cue.question.search(reading.question)]
     fitting = [any(re.search(cue.sentence, sentence) for cue in cues) for sentence in told]
     scores = [
         # A sentence goes on from the one before it, and from the first, which names what the text is about.
@@ -148,59 +145,9 @@ def best_sentence(reading: Reading) -> str | None:
     return told[best] if scores[best] >= enough else None
 
 
-def terms_of(text: str) -> list[str]:
-    """The terms of `text` that matter: English stems, numbers, Chinese character pairs; synonyms as one."""
-    return _terms(text) if len(text) > 400 else list(_cached_terms(text))
-
-
-@lru_cache(maxsize=512)
-def _cached_terms(text: str) -> tuple[str, ...]:
-    return tuple(_terms(text))
-
-
-def stop_words() -> frozenset[str]:
-    """English words too common to say what a text is about."""
-    return _lexicon().stop_en
-
-
-def _terms(text: str) -> list[str]:
-    lexicon = _lexicon()
-    found: list[str] = []
-    for run in _WORD.findall(text):
-        if run[0] >= "\u3400":
-            found += _chinese_terms(run, lexicon)
-            continue
-        word = run.lower().removesuffix("'s")
-        if word in lexicon.stop_en:
-            continue
-        found.append(lexicon.synonyms.get(word) or _stem(word))
-    return found
-
-
-def _chinese_terms(run: str, lexicon: _Lexicon) -> list[str]:
-    found: list[str] = []
-    for word, name in lexicon.chinese_synonyms:
-        if word in run:
-            found.append(name)
-            run = run.replace(word, " ")
-    for part in lexicon.stop_zh.split(run):
-        found += part  # single characters too: 修建 and 始建 share one
-        found += [part[at : at + 2] for at in range(len(part) - 1)]
-    return found
-
-
-def _stem(word: str) -> str:
-    """A word without its ending, cut to six letters, so that delivered, delivery and deliveries meet."""
-    for ending in ("ies", "ing", "ers", "er", "ed", "es", "s", "y"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word.removesuffix(ending)
-            break
-    return word[:6]
-
-
 def _focus(question: str) -> set[str]:
     """The terms of what is asked for, "profit" in "what is the profit of X?"; empty where the form does not say."""
-    found = (pattern.search(question) for pattern in _lexicon().focus)
+    found = (pattern.search(question) for pattern in lexicon().focus)
     return {term for match in found if match for term in terms_of(match[1])}
 
 
@@ -208,38 +155,3 @@ def _rarity(term: str, bags: list[set[str]]) -> float:
     """How much a term says: more when few sentences have it, less for a single Chinese character than for a pair."""
     size = SINGLE if len(term) == 1 and term >= "\u3400" else 1.0
     return size * math.log(1 + (len(bags) + 1) / (1 + sum(term in bag for bag in bags)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Cue:
-    """Patterns of a kind of question and of the sentences that answer it; `sentence` is compiled when first needed."""
-
-    question: re.Pattern[str]
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Lexicon:
-    stop_en: frozenset[str]
-    stop_zh: re.Pattern[str]
-    synonyms: Mapping[str, str]
-    chinese_synonyms: tuple[tuple[str, str], ...]
-    focus: tuple[re.Pattern[str], ...]
-    cues: tuple[_Cue, ...]
-
-
-@cache
-def _lexicon() -> _Lexicon:
-    text = (files("zlclient.serving") / "data" / "offline.toml").read_text("utf-8")
-    data: dict[str, Any] = tomllib.loads(text)
-    groups: list[list[str]] = data["synonyms"]
-    stop_zh = sorted(data["stop_zh"].split(), key=len, reverse=True)
-    return _Lexicon(
-        stop_en=frozenset(data["stop_en"].split()),
-        stop_zh=re.compile("|".join([" ", *map(re.escape, stop_zh)])),
-        synonyms={word: f"={group[0]}" for group in groups for word in group if word.isascii()},
-        chinese_synonyms=tuple((word, f"={group[0]}") for group in groups for word in group if not word.isascii()),
-        focus=tuple(re.compile(pattern) for pattern in data["focus"]),
-        # The marks of names and places are in the letters' case, so only the question ignores it.
-        cues=tuple(_Cue(re.compile(cue["question"], re.IGNORECASE), cue["sentence"]) for cue in data["cue"]),
-    )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ..value_kinds import kind_of
 from .base import Ask, Turn, text_of
 
 Language = Literal["zh", "en"]
@@ -47,7 +48,12 @@ _INSTRUCTION = re.compile(
     r"^\s*(?:请|根据|用|你是|你要|把|将|对|从|只|不要|必须|列出|找出|提取|抽取|摘出|整理|回答|翻译|说出|指出"
     r"|please\b|using\b|based on\b"
     r"|according to\b|answer\b|list\b|find\b|tell me\b|give\b|extract\b|state\b|identify\b|name\b|you are\b"
-    r"|translate\b|write\b|in (?:one|two|three|\d+) )",
+    r"|translate\b|write\b|in (?:one|two|three|\d+) "
+    r"|(?:make|create|turn|convert|rewrite|rephrase|classify|fix|change|put|format|show|sort|count|compare|explain"
+    r"|describe|help|draft|generate|compose|correct|proofread|return|output|reformat|organi[sz]e|arrange|pull|get"
+    r"|calculate|clean|check|read|reply|respond|paraphrase|transform|break|split|highlight|shorten|simplify|hi|hey"
+    r"|can you|could you|i need|i want|i.d like|just)\b"
+    r"|改|转[成换为]|做[成个]|生成|写|给|统计|分类|纠正|润色|比较|解释|帮|麻烦|能不能|能否|可以|分析|判断|输出|抽出|算|列)",
     re.IGNORECASE,
 )
 # Where a sentence ends. A full stop ends it before a space and a capital, a digit or Han, not after an initial or title
@@ -56,6 +62,10 @@ _END = re.compile(
     r"|(?<!\b[A-Z])(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
     r"(?=\s+[\"'(A-Z0-9\u4e00-\u9fff]|\s*$|\n)|\n"
 )
+_COMMAS = re.compile(r"\s*[、，,；;]\s*(?:and\s+|和)?|\s+and\s+|以及|和")
+_NAME = re.compile(r"[\u4e00-\u9fff]{2,8}|[A-Za-z_.-]+(?: [A-Za-z_.-]+){0,3}")
+_LEAD = re.compile(r"^[^\n:：?？]{2,60}[:：]\s*(?=\S)")
+_SHORTEST = 20  # characters of what may be a text
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[A-Za-z]")
 
@@ -87,7 +97,13 @@ def read(ask: Ask) -> Reading:
                 break
     if not passages:
         passages = _system_passages(ask.system)
-    return Reading(question.strip(), "\n".join(passages).strip(), language)
+    return Reading(_plain(question.strip()), "\n".join(passages).strip(), language)
+
+
+def _plain(question: str) -> str:
+    """A question without the instruction to answer it: `Answer from the note below: what dose …?`"""
+    rest = _LEAD.sub("", question)
+    return rest if rest != question and _QUESTION.search(rest) else question
 
 
 def language_of(text: str) -> Language:
@@ -100,6 +116,13 @@ def sentences(text: str) -> list[str]:
     """`text` cut into sentences, Chinese and English, each stripped; empty ones left out."""
     ends = [0, *(match.end() for match in _END.finditer(text)), len(text)]
     return [part for start, end in itertools.pairwise(ends) if (part := text[start:end].strip())]
+
+
+def questions_of(asked: str) -> list[str]:
+    """The questions in what is asked, one or several; all of it where it is no question."""
+    told = sentences(asked)
+    found = [sentence for sentence in told if sentence[-1:] in "?？"]
+    return found if len(found) > 1 else [asked]
 
 
 def untagged(text: str) -> str:
@@ -146,7 +169,15 @@ def split(text: str) -> tuple[str, list[str]]:
 
 def is_request(text: str) -> bool:
     """Whether a piece of text asks for something rather than tells."""
-    return bool(_QUESTION.search(text) or SUMMARY.search(text) or _INSTRUCTION.search(text))
+    return bool(
+        _QUESTION.search(text) or SUMMARY.search(text) or _INSTRUCTION.search(text) or len(names_of_fields(text)) > 1
+    )
+
+
+def names_of_fields(line: str) -> list[str]:
+    """The fields in a line that is nothing but their names: `order number, delivery date - nothing else`."""
+    parts = [part.strip(" .。") for part in _COMMAS.split(re.split(r"\s[-–—]\s", line)[0])]
+    return parts if all(_NAME.fullmatch(part) and kind_of(part) for part in parts) else []
 
 
 def _without_labels(text: str) -> str:
@@ -156,7 +187,7 @@ def _without_labels(text: str) -> str:
 def _split_labels(text: str) -> tuple[str, list[str]] | None:
     marks = list(_LABEL.finditer(text))
     if not any(mark["text"] for mark in marks):
-        return None
+        return _split_asked(text, marks)
     asked = [text[: marks[0].start()]]
     passages: list[str] = []
     for mark, after in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
@@ -169,6 +200,18 @@ def _split_labels(text: str) -> tuple[str, list[str]] | None:
     return question, passages
 
 
+def _split_asked(text: str, marks: list[re.Match[str]]) -> tuple[str, list[str]] | None:
+    """A text with its question under a label behind it, and perhaps an instruction before it."""
+    if not marks or len(text[: marks[0].start()].strip()) < _SHORTEST:
+        return None
+    told = text[: marks[0].start()].strip()
+    asked = _LABEL.sub("\n", text[marks[0].start() :]).strip()
+    head, colon, tail = _colon(told)
+    if colon and is_request(head):
+        told = tail
+    return (asked, [told]) if told else None
+
+
 def _split_plain(text: str) -> tuple[str, list[str]]:
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n|\n", text) if part.strip()]
     if not paragraphs:
@@ -179,7 +222,7 @@ def _split_plain(text: str) -> tuple[str, list[str]]:
                 rest = paragraphs[:at] + paragraphs[at + 1 :]
                 return paragraphs[at].rstrip(":：") if at == 0 else paragraphs[at], ["\n".join(rest)]
     head, colon, tail = _colon(text)
-    if colon and len(tail) > 20 and is_request(head):
+    if colon and len(tail) > _SHORTEST and is_request(head):
         return head, [tail]
     told = sentences(text)
     if len(told) > 1:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import WireError
 from .base import Ask, Event, Responder, Text, Tool, ToolCall
-from .offline import answer, stop_words
+from .offline import answer
 from .reading import untagged
+from .terms import stop_words
 
 if TYPE_CHECKING:
     from ..schema import Field

@@ -1,0 +1,150 @@
+"""Everyday requests: fields, all values of a kind, a text in another form, small talk, and what cannot be done."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlclient.serving.responders.base import Ask, Turn
+from zlclient.serving.responders.everyday import settled
+from zlclient.serving.responders.forms import Form, form_of
+from zlclient.serving.responders.offline import answer
+from zlclient.serving.responders.reading import Reading, read, sentences
+from zlclient.serving.responders.records import records
+from zlclient.serving.responders.rewriting import items_of, rewritten
+from zlclient.serving.responders.stated import stated_value
+
+FOLDER = Path(__file__).parents[1] / "cases"
+# Share of right answers that each set must keep. The rules were made on the first two; the others were written apart, and
+# only counted.
+PASS_MARKS = {
+    "everyday.yaml": 0.0, "everyday_second.yaml": 0.0, "everyday_held_out.yaml": 0.0, "everyday_held_out_second.yaml": 0.0,
+}  # fmt: skip
+REFUSES = re.compile(r"can't|does not state|not stated|know nothing|不会|没有提到|未提及|没有常识")
+LEASE = (
+    "This lease is made between Harold Whitcombe (the landlord) and Ines Ferreira (the tenant). It begins on 1 March 2025. "
+    "The monthly rent is 940 pounds."
+)
+
+
+def ask(text: str) -> Ask:
+    return Ask(wire="chat", model="m", turns=(Turn("user", ({"type": "text", "text": text},)),))
+
+
+def misses(told: str, expect: dict[str, Any]) -> list[str]:
+    """What of a case's expectations an answer does not meet."""
+    found = [f"no {part}" for part in expect.get("contains", ()) if part not in told]
+    found += [f"has {part}" for part in expect.get("lacks", ()) if part in told]
+    if "any" in expect and not any(part.lower() in told.lower() for part in expect["any"]):
+        found.append(f"none of {expect['any']}")
+    counts = {
+        "items": len(re.findall(r"(?m)^(?:[-*•]|\d+[.、])\s", told)),
+        "table": sum(line.startswith("|") for line in told.splitlines()) - 2,
+        "sentences": len(sentences(told)),
+    }
+    found += [f"{name}: {counts[name]}" for name in counts if name in expect and counts[name] != expect[name]]
+    if "json" in expect:
+        try:
+            data = json.loads(told)
+            found += [f"{key}: {data.get(key)}" for key, value in expect["json"].items() if str(data.get(key)) != str(value)]
+        except (AttributeError, ValueError):
+            found.append("no JSON object")
+    if expect.get("refuses") and not REFUSES.search(told):
+        found.append("does not refuse")
+    return found
+
+
+@pytest.mark.parametrize("name", PASS_MARKS)
+def test_everyday_requests(name: str):
+    cases = yaml.safe_load((FOLDER / name).read_text("utf-8"))
+    wrong = {case["id"]: found for case in cases if (found := misses(answer(ask(case["prompt"])), case["expect"]))}
+    assert 1 - len(wrong) / len(cases) >= PASS_MARKS[name], wrong
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("landlord", LEASE, "Harold Whitcombe"),
+        ("tenant", LEASE, "Ines Ferreira"),
+        ("start_date", LEASE, "1 March 2025"),
+        ("rent", LEASE, "940 pounds"),
+        ("deposit", LEASE, None),
+        ("guarantor", LEASE, None),
+        ("员工总数", "公司净利润为1.1亿元。员工总数3200人。", "3200人"),
+        ("董事长", "公司净利润为1.1亿元。员工总数3200人。", None),
+        ("Model", "Model: Aero 300\nColor: slate grey", "Aero 300"),
+        ("登机口", "登机口为C17，请提前到达。", "C17"),
+        ("net income", "Teru Bank's net income is 41 million euros.", "41 million euros"),
+    ],
+)
+def test_a_field_is_read_where_it_is_plainly_stated(field: str, text: str, value: str | None):
+    assert stated_value(field, text) == value
+
+
+def test_records_have_a_row_each():
+    text = "苹果每斤6元，库存120斤；香蕉每斤4元，库存85斤。"
+    assert records(("水果", "单价", "库存"), text) == [["苹果", "6元", "120斤"], ["香蕉", "4元", "85斤"]]
+    orders = "Order A-2201 was placed by Lena Brandt and comes to $48.90. Order A-2207 from Owen Tully is worth $112.00."
+    assert records(("order number", "customer", "amount"), orders)[1] == ["A-2207", "Owen Tully", "$112.00"]
+    assert records(("landlord", "tenant"), LEASE) == []
+
+
+def test_a_text_is_put_in_another_form():
+    assert rewritten(Form("bullets"), "We need milk, eggs and bread.") == "- We need milk\n- eggs\n- bread"
+    assert rewritten(Form("numbers"), "Open it.\nClose it.") == "1. Open it.\n2. Close it."
+    assert json.loads(rewritten(Form("json"), "name: Ann, age: 30")) == {"name": "Ann", "age": "30"}
+    assert rewritten(Form("table"), "Alpha costs $20. Beta costs $35.").splitlines()[2:] == [
+        "| Alpha | $20 |",
+        "| Beta | $35 |",
+    ]
+
+
+LINES = st.lists(st.text("ab 甲乙1，、；:", min_size=1, max_size=12).filter(str.strip), min_size=1, max_size=5)
+
+
+@given(LINES, st.sampled_from(("bullets", "numbers", "table", "json")))
+def test_another_form_loses_no_word(lines: list[str], kind: Any):
+    text = "\n".join(lines)
+    told = rewritten(Form(kind), text)
+    words = "".join(json.loads(told)) if kind == "json" and told.startswith("[") else told
+    for letter in "ab甲乙":
+        assert words.count(letter) >= text.count(letter)
+    assert items_of(text) or not text.strip()
+
+
+@given(st.text(max_size=120), st.text(max_size=200))
+def test_any_request_gets_an_answer_or_is_left_to_a_model(question: str, passage: str):
+    reading = Reading(question, passage, "en")
+    said = settled(reading, form_of(question))
+    assert said is None or isinstance(said, str)
+
+
+@given(st.sampled_from(["name", "总价", "due_date", "x", "a.b*c", "登机口"]), st.text(max_size=200))
+def test_a_stated_value_stands_in_the_text(field: str, text: str):
+    value = stated_value(field, text)
+    assert value is None or value in text
+
+
+@pytest.mark.parametrize(
+    ("request_", "holds"),
+    [
+        ("Translate to French: Good morning, how are you today?", "can't translate"),
+        ("帮我写一封请假邮件。", "不会写作"),
+        ("2+2等于多少？", "不会计算"),
+        ("Who are you?", "small local model"),
+        ("What is the capital of France?", "holds"),
+        ("List the dates: it began on 3 May 2024 and ended on 2 June 2025.", "- 3 May 2024\n- 2 June 2025"),
+    ],
+)
+def test_what_is_said_without_a_model(request_: str, holds: str):
+    assert holds in answer(ask(request_))
+
+
+def test_a_summary_is_never_taken_for_what_cannot_be_done():
+    text = "The line will run from the harbour to the airport. It will cost 90 million euros. Work starts in May."
+    assert settled(read(ask(f"Give me a short summary of this mail.\n\n{text}")), Form()) is None
