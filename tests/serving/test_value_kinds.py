@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zlclient.serving.value_kinds import found, is_bare, kind_of, kind_listed
+from zlclient.serving.value_kinds import found, is_bare, kind_listed, kind_of
 
 KINDS = (
     "email", "url", "phone", "percent", "code", "money", "time", "date", "organisation", "address", "department",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..errors import ConfigError
 from .field_values import spoken
 
+_EVERY = re.compile(r"\b(?:every|each) (?:single )?((?:[a-z-]+ (?=number|address|date))?[a-z-]+)\b")
 _FILE = "serving/data/kinds.toml"
 
 
@@ -54,9 +55,15 @@ def is_bare(field: str) -> bool:
     return kind is not None and bool(_kinds()[kind].bare.fullmatch(spoken(field).lower()))
 
 
+def places_of(kind: str, text: str) -> list[Span]:
+    """Where `text` speaks of a value of `kind` by name: 手机 for a phone number."""
+    return [Span(match[0], match.start()) for match in _kinds()[kind].called.finditer(text.lower())]
+
+
 def kind_listed(request: str) -> str | None:
     """The kind whose every value `request` may ask for: `all email addresses`, 所有日期."""
-    return next((kind.name for kind in _kinds().values() if kind.listed.search(request.lower())), None)
+    text = _EVERY.sub(lambda match: f"all {match[1]}{'es' if match[1].endswith('s') else 's'}", request.lower())
+    return next((kind.name for kind in _kinds().values() if kind.listed.search(text)), None)
 
 
 def found(kind: str, text: str) -> list[Span]:

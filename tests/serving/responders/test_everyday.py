@@ -51,7 +51,9 @@ def misses(told: str, expect: dict[str, Any]) -> list[str]:
     if "json" in expect:
         try:
             data = json.loads(told)
-            found += [f"{key}: {data.get(key)}" for key, value in expect["json"].items() if str(data.get(key)) != str(value)]
+            found += [
+                f"{key}: {data.get(key)}" for key, value in expect["json"].items() if str(data.get(key)) != str(value)
+            ]
         except (AttributeError, ValueError):
             found.append("no JSON object")
     if expect.get("refuses") and not REFUSES.search(told):
@@ -89,7 +91,9 @@ def test_a_field_is_read_where_it_is_plainly_stated(field: str, text: str, value
 def test_records_have_a_row_each():
     text = "苹果每斤6元，库存120斤；香蕉每斤4元，库存85斤。"
     assert records(("水果", "单价", "库存"), text) == [["苹果", "6元", "120斤"], ["香蕉", "4元", "85斤"]]
-    orders = "Order A-2201 was placed by Lena Brandt and comes to $48.90. Order A-2207 from Owen Tully is worth $112.00."
+    orders = (
+        "Order A-2201 was placed by Lena Brandt and comes to $48.90. Order A-2207 from Owen Tully is worth $112.00."
+    )
     assert records(("order number", "customer", "amount"), orders)[1] == ["A-2207", "Owen Tully", "$112.00"]
     assert records(("landlord", "tenant"), LEASE) == []
 

@@ -28,28 +28,47 @@ _WONDERS = re.compile(
     r"\b(?:what|which|who|whom|when|where|why|how)\b|谁|什么|哪|多少|为什么|为何|怎么|怎样", re.IGNORECASE
 )
 _ALL = re.compile(
-    r"\b(?:all|every|each|list|mention\w*|appear\w*|contain\w*|occur\w*|extract|find)\b|所有|全部|列[出一举]|出现|提[到及]|涉及|提取|找出|有哪些",
+    r"\b(?:all|every|each|list|mention\w*|appear\w*|named)\b|所有|全部|列[出一举]|出现|提[到及]|涉及|提取|找出|有哪些",
     re.IGNORECASE,
 )
-_EACH = re.compile(r"\b(?:each|every|all|per)\b|每|各|所有|分别|全部", re.IGNORECASE)
+# `How many cars pass each day?` wants one value.
+_ONE = re.compile(
+    r"^\s*(?:how|when|where|why|what|who)\b(?!.*\b(?:mention|named|list|appear|all\b))|多少|什么时候|何时",
+    re.IGNORECASE | re.DOTALL,
+)
+_SHORT = 80  # characters of a request that can hardly be about more than the form
+_LONGEST_REQUEST = 300  # characters; what is longer holds a text of its own
+# Verbs that ask for the same text in another form, even where its points are spoken of, unless it is to be condensed.
+_RECAST = re.compile(
+    r"^(?!.*(?:总结|概括|提炼|归纳|summar)).*(?:拆|改成|转成|转换|\bturn\b|\bconvert\b|\brewrite\b|\bsplit\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_EACH = re.compile(
+    r"\b(?:each|every|all)\b(?! line)|\bper (?!line|sentence|step)|每(?![项句行条步点])|各|所有|分别|全部",
+    re.IGNORECASE,
+)
 
 
 def settled(reading: Reading, form: Form) -> str | None:
     """The answer to a request that needs no model; None where it wants a question answered, a summary or fields."""
     asked, passage, language = reading.question, reading.passage, reading.language
     if not passage:
-        return small_talk(asked, language) or refusal(asked, language) or without_text(language)
-    if form.fields or reading.wants_summary or not asked:
+        short = len(asked) <= _LONGEST_REQUEST and not form.fields
+        said = (small_talk(asked, language) or refusal(asked, language)) if short else None
+        return said or without_text(language)
+    rewrites = form.kind != "plain" and not _WONDERS.search(asked)
+    if form.fields or not asked or (reading.wants_summary and not (rewrites and _RECAST.search(asked))):
         return None
     if refused := refusal(asked, language):
         return refused
-    kind = kind_listed(asked) if _ALL.search(asked) else None
+    lists = _ALL.search(asked) and not _ONE.search(asked)
+    kind = kind_listed(asked) if lists else None
     if kind:
         values = list(dict.fromkeys(span.text for span in found(kind, passage)))
         listed = form if form.kind != "plain" else Form("bullets")
         return listed.lay_out(values, "") if values else NOT_STATED[language]
-    if form.kind != "plain" and _REWRITE.search(asked) and not _WONDERS.search(asked):
-        return rewritten(form, passage)
+    if rewrites and (len(asked) <= _SHORT or _REWRITE.search(asked)):
+        return rewritten(form, passage, asked)
     return None
 
 
@@ -61,5 +80,7 @@ def fields_read(form: Form, reading: Reading, otherwise: Callable[[str], str | N
     several = form.kind == "table" or _EACH.search(reading.question)
     if several and (rows := records(form.fields, reading.passage)):
         return form.lay_out_records(rows, reading.language)
-    values = [stated_value(name, reading.passage) or otherwise(name) for name in form.fields]
+    values = [stated_value(name, reading.passage, form.fields) or otherwise(name) for name in form.fields]
+    if form.kind == "table" and sum(value is None for value in values) > len(values) / 2:
+        return rewritten(Form("table"), reading.passage)  # columns that could not be told apart: nothing is left out
     return form.lay_out_fields(values, reading.language)

@@ -24,6 +24,8 @@ NOT_STATED = {"zh": "未提及", "en": "not stated"}
 _HEADS = {"zh": ("字段", "内容"), "en": ("Field", "Value")}
 _KINDS: tuple[Kind, ...] = ("json", "table", "numbers", "bullets")
 _LONGEST = {"zh": 12, "en": 32}  # characters of a field's name
+_KEYS = re.compile(r"[{,]\s*\"([^\"]+)\"\s*:")  # {"name": "", "date": ""}
+_BLANKS = re.compile(r"(?m)^[\s\-*•]*([^:：\n]{1,32})[:：][ _…]*$")  # a template: labels with nothing after them
 _FILE = "serving/data/forms.toml"
 
 
@@ -80,7 +82,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def form_of(question: str) -> Form:
     """The form that `question` asks for; plain where it says nothing of one."""
     fitting = (kind for kind, pattern in _patterns().kinds if pattern.search(question))
-    return Form(next(fitting, Form.kind), _fields(question))
+    kind = "json" if _KEYS.search(question) else next(fitting, "plain")
+    return Form(kind, _fields(question))
 
 
 def _fields(question: str) -> tuple[str, ...]:
@@ -94,12 +97,15 @@ def _fields(question: str) -> tuple[str, ...]:
 
 def _wanted(question: str) -> Iterator[str]:
     patterns = _patterns()
-    quoted = patterns.quoted.findall(question)
+    keys = _KEYS.findall(question) or _BLANKS.findall(question)
+    quoted = patterns.quoted.findall(question) if len(keys) < 2 else keys
     if len(quoted) > 1:
         yield "、".join(quoted)
     for pattern in patterns.wanted:
         yield from (match[1] for match in pattern.finditer(question))
     yield from (line for line in question.split("\n") if names_of_fields(line))
+    for pattern in patterns.listed if patterns.extracts.search(question) else ():
+        yield from (match[1] for match in pattern.finditer(question))
 
 
 def _names(wanted: str) -> tuple[str, ...]:
@@ -127,6 +133,8 @@ def _row(cells: Sequence[str]) -> str:
 class _Patterns:
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
     wanted: tuple[re.Pattern[str], ...]
+    extracts: re.Pattern[str]
+    listed: tuple[re.Pattern[str], ...]
     manner: re.Pattern[str]
     outside: re.Pattern[str]
     between: re.Pattern[str]
@@ -143,6 +151,8 @@ def _patterns() -> _Patterns:
         return _Patterns(
             kinds=tuple((kind, _compiled(data["kind"][kind])) for kind in _KINDS),
             wanted=tuple(map(_compiled, fields["wanted"])),
+            extracts=_compiled(fields["extracts"]),
+            listed=tuple(map(_compiled, fields["listed"])),
             manner=_compiled(f"(?:{'|'.join(fields['manner'])})$"),
             outside=_compiled(f"^{fields['outside']}"),
             between=_compiled(fields["between"]),

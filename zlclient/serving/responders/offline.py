@@ -35,6 +35,7 @@ UNFITTING, CONTEXT = 0.55, 0.3
 FOCUS = 2.0
 # How much a single Chinese character counts beside a pair.
 SINGLE = 0.25
+_LABELLED = re.compile(r"^[\W_]*([^:：=\n]{1,32}?)\s*[:：=]\s*\S")  # port = 8443
 _CHINESE = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _ENGLISH = {
     "one": 1,
@@ -50,9 +51,9 @@ _ENGLISH = {
 }
 _NUMERALS = {**_CHINESE, **_ENGLISH}
 _ASKED_COUNT = re.compile(
-    r"(\d+|[一两二三四五六七八九十])\s*(?:个|条)?\s*(?:句|要点|点)"
+    r"(\d+|[一两二三四五六七八九十])\s*个?\s*(?:句|要点|点|条)"
     r"|\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten|a single)[\s-]+"
-    r"(?:short |brief |concise |key |main |bullet )?(?:sentences?|points?|bullets?|lines?)",
+    r"(?:(?:short|brief|concise|key|main|bullet|important|crisp) )*(?:sentences?|points?|bullets?|lines?|takeaways|items)",
     re.IGNORECASE,
 )
 
@@ -127,6 +128,10 @@ def best_sentence(reading: Reading) -> str | None:
     if not told or not wanted:
         return told[0] if told else None
     bags = [set(terms_of(sentence)) for sentence in told]
+    for sentence in told:
+        labelled = _LABELLED.match(sentence)
+        if labelled and (named := set(terms_of(labelled[1]))) and named <= wanted:
+            return sentence
     focus = _focus(reading.question)
     weight = {term: _rarity(term, bags) * (FOCUS if term in focus else 1.0) for term in wanted}
     total = sum(weight.values())

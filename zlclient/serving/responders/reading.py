@@ -21,21 +21,34 @@ Language = Literal["zh", "en"]
 _TAG = re.compile(r"^\s*(?:【[^】\n]{1,24}】\s*)+")
 _FENCES = re.compile(
     r"<(?P<tag>document_content|documents?|passage|text|context|article|source|content|doc|material|reference)s?\b[^>]*>"
-    r"(?P<inner>.*?)</(?P=tag)s?>|\"\"\"(?P<quoted>.+?)\"\"\"|```\w*\n(?P<code>.+?)```",
-    re.DOTALL | re.IGNORECASE,
+    r"(?P<inner>.*?)</(?P=tag)s?>|\"\"\"(?P<quoted>.+?)\"\"\"|```\w*\n(?P<code>.+?)```"
+    r"|(?P<block>(?:^>[^\n]*(?:\n|$))+)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
+# A text in quotes, which only counts where it is longer than the rest of its request.
+_QUOTES = re.compile(r"\"[^\"]{40,}\"|“[^”]{20,}”", re.DOTALL)
 _TEXT_LABEL = (
-    r"(?:以下|下面)?(?:是|为)?(?:文本|原文|材料|正文|文章|资料|段落|内容|背景|上下文|参考资料|新闻|报道|合同|病历)"
-    r"|text|passage|context|document|article|source|content|background|material|paragraph|report"
+    r"(?:以下|下面)?(?:是|为)?(?:文本|原文|材料|正文|文章|资料|段落|内容|背景|上下文|参考资料|新闻|报道|合同|病历|邮件|短信|通知|对话"
+    r"|聊天记录|会议记录|纪要|日志|输入|用户输入)"
+    r"|(?:the |user |input |source |customer |original |meeting )?"
+    r"(?:text|passage|context|document|article|source|content|background|material|paragraph|report|e-?mail|mail|message"
+    r"|notes?|input|transcript|review|log|conversation|ticket|letter)"
 )
-_ASK_LABEL = r"问题|提问|任务|要求|指令|请回答|question|query|q|task|instructions?|request"
+_ASK_LABEL = r"问题|提问|问|任务|要求|指令|请回答|question|query|q|task|instructions?|request"
+# Where an answer is to go: no part of what is asked.
+_ANSWER_LABEL = re.compile(
+    r"\n[ \t*#]*(?:答案?|回答|输出|answer|a|output|response|summary|json)[*]*[ \t]*[:：][*]*\s*$", re.IGNORECASE
+)
 _LABEL = re.compile(
     rf"(?:^|(?<=[\n。！？.!?]))[ \t#*]*(?:(?P<text>{_TEXT_LABEL})|(?P<ask>{_ASK_LABEL}))[*]*[ \t]*[:：][*]*\s*",
     re.IGNORECASE,
 )
 SUMMARY = re.compile(
     r"总结|概括|摘要|概述|归纳|提炼|简述|缩写成|要点"
-    r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten",
+    r"|讲了?(?:啥|什么|些什么)|说了?(?:啥|些什么)|大意|主旨|中心思想|浓缩|太长不看|长话短说|压缩[成到]|梗概"
+    r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten|takeaways|\bsum(?:med|ming)? (?:\w+ )?up\b"
+    r"|\bboil\b.*\bdown\b|\brecap\b|nutshell|\boverview\b|\bdigest\b"
+    r"|what(?:.s| is| does) (?:this|that|the \w+|it)(?: \w+)? (?:about|say)\b",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -52,7 +65,11 @@ _INSTRUCTION = re.compile(
     r"|(?:make|create|turn|convert|rewrite|rephrase|classify|fix|change|put|format|show|sort|count|compare|explain"
     r"|describe|help|draft|generate|compose|correct|proofread|return|output|reformat|organi[sz]e|arrange|pull|get"
     r"|calculate|clean|check|read|reply|respond|paraphrase|transform|break|split|highlight|shorten|simplify|hi|hey"
-    r"|can you|could you|i need|i want|i.d like|just)\b"
+    r"|can you|could you|would you|i (?:only |just )?(?:need|want)|i.d like|just|only|need|which|here is|here are|below is"
+    r"|the following|from (?:this|these|the|it)|quick question)\b"
+    r"|.{0,40}\b(?:as|into|in) (?:a |an )?(?:\w+ )?(?:list|table|check ?list|json)\b"
+    r"|.{0,30}\b(?:extract|pull out|fill in|summari[sz]e|as json|as a table|bullet points?)\b"
+    r"|.{0,30}(?:请你?|帮我?忙?|麻烦|想).{0,20}(?:提取|抽取|整理|总结|概括|列出|改成|转成|变成|转换|做成|归纳|识别|填)"
     r"|改|转[成换为]|做[成个]|生成|写|给|统计|分类|纠正|润色|比较|解释|帮|麻烦|能不能|能否|可以|分析|判断|输出|抽出|算|列)",
     re.IGNORECASE,
 )
@@ -64,6 +81,9 @@ _END = re.compile(
 )
 _COMMAS = re.compile(r"\s*[、，,；;]\s*(?:and\s+|和)?|\s+and\s+|以及|和")
 _NAME = re.compile(r"[\u4e00-\u9fff]{2,8}|[A-Za-z_.-]+(?: [A-Za-z_.-]+){0,3}")
+_WH = re.compile(r"\b(?:what|when|where|who|whom|why|how|which)\b|谁|什么|哪|多少|几|为何|怎么|何时", re.IGNORECASE)
+_JOINED = re.compile(r",?\s+and\s+(?=(?:\w+ )?(?:what|when|where|who|why|how|which)\b)|[，,；;、]\s*", re.IGNORECASE)
+_BLANK = re.compile(r"(?m)^[ \t\-*•]*[^:：\n]{1,32}[:：][ _…]*$\n?")
 _LEAD = re.compile(r"^[^\n:：?？]{2,60}[:：]\s*(?=\S)")
 _SHORTEST = 20  # characters of what may be a text
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -121,8 +141,14 @@ def sentences(text: str) -> list[str]:
 def questions_of(asked: str) -> list[str]:
     """The questions in what is asked, one or several; all of it where it is no question."""
     told = sentences(asked)
-    found = [sentence for sentence in told if sentence[-1:] in "?？"]
+    found = [part for sentence in told if sentence[-1:] in "?？" for part in _together(sentence)]
     return found if len(found) > 1 else [asked]
+
+
+def _together(question: str) -> list[str]:
+    """The questions of one sentence: `how much is it, and when is it due?`"""
+    parts = _JOINED.split(question)
+    return parts if len(parts) > 1 and all(_WH.search(part) for part in parts) else [question]
 
 
 def untagged(text: str) -> str:
@@ -154,13 +180,22 @@ def _read_turn(turn: Turn) -> tuple[str, list[str]]:
 
 def split(text: str) -> tuple[str, list[str]]:
     """The request in `text`, and the passages it holds."""
+    text = _ANSWER_LABEL.sub("", text)
+    blanks = _BLANK.findall(text)
+    if len(blanks) > 1 and len(rest := _BLANK.sub("", text).strip()) > _SHORTEST:
+        question, passages = split(rest)  # labels with nothing after them are a template to fill in
+        return "\n".join([question, *(blank.strip() for blank in blanks)]).strip(), passages
     fenced = [
         untagged(inner)
         for match in _FENCES.finditer(text)
-        if (inner := match["inner"] or match["quoted"] or match["code"])
+        if (inner := match["inner"] or match["quoted"] or match["code"] or _unquoted(match["block"]))
     ]
     if fenced:
         return _without_labels(_FENCES.sub("\n", text)), fenced
+    quotes = _QUOTES.findall(text)
+    rest = _QUOTES.sub("\n", text).strip()
+    if len(quotes) == 1 and len(quotes[0]) > len(rest) > 0:
+        return _without_labels(rest), [quotes[0][1:-1].strip()]
     labelled = _split_labels(text)
     if labelled:
         return labelled
@@ -180,6 +215,11 @@ def names_of_fields(line: str) -> list[str]:
     return parts if all(_NAME.fullmatch(part) and kind_of(part) for part in parts) else []
 
 
+def _unquoted(block: str | None) -> str:
+    """The lines of a `> ` block without their marks."""
+    return re.sub(r"(?m)^> ?", "", block or "").strip()
+
+
 def _without_labels(text: str) -> str:
     return _LABEL.sub("\n", text).strip()
 
@@ -188,12 +228,14 @@ def _split_labels(text: str) -> tuple[str, list[str]] | None:
     marks = list(_LABEL.finditer(text))
     if not any(mark["text"] for mark in marks):
         return _split_asked(text, marks)
-    asked = [text[: marks[0].start()]]
+    before = text[: marks[0].start()].strip()
+    asked: list[str] = []
     passages: list[str] = []
     for mark, after in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
         part = text[mark.end() : after].strip()
         (passages if mark["text"] else asked).append(part)
-    question = "\n".join(part for part in asked if part.strip())
+    # A question under a label is all that is asked; what stands before the labels then says how to answer.
+    question = "\n".join(part for part in asked if part) or before
     if not question and passages:
         # "文本：… 谁…？" with the question behind the text, unlabelled.
         question, passages = _split_plain("\n".join(passages))
@@ -217,9 +259,12 @@ def _split_plain(text: str) -> tuple[str, list[str]]:
     if not paragraphs:
         return "", []
     if len(paragraphs) > 1:
-        for at in (len(paragraphs) - 1, 0):
+        last = len(paragraphs) - 1
+        for at in (0, last) if paragraphs[0].endswith((":", "：")) else (last, 0):
             if _short_request(paragraphs[at]):
                 rest = paragraphs[:at] + paragraphs[at + 1 :]
+                if at == 0 and len(rest) > 1 and re.fullmatch(r"[（(][^（）()]+[）)]", rest[-1]):
+                    return f"{paragraphs[0]}\n{rest[-1]}", ["\n".join(rest[:-1])]
                 return paragraphs[at].rstrip(":：") if at == 0 else paragraphs[at], ["\n".join(rest)]
     head, colon, tail = _colon(text)
     if colon and len(tail) > _SHORTEST and is_request(head):
@@ -227,8 +272,9 @@ def _split_plain(text: str) -> tuple[str, list[str]]:
     told = sentences(text)
     if len(told) > 1:
         for at in (len(told) - 1, 0):
-            if is_request(told[at]):
-                return told[at], [" ".join(told[:at] + told[at + 1 :])]
+            rest = " ".join(told[:at] + told[at + 1 :])
+            if is_request(told[at]) and len(rest) >= _SHORTEST // 2:
+                return told[at], [rest]
     return text.strip(), []
 
 

@@ -14,7 +14,9 @@ from .forms import Row
 from .reading import sentences
 from .stated import stated_value
 
+_SEPARATORS = (r"[|\t]", r"\s[-–—/]\s", r"[，,]", r"、", r"\s+")  # of the cells of one part, tried in turn
 _ENOUGH = 0.6  # the share of fields that a part must state to count as a record
+_HEAD = re.compile(r"^[^:：;；。.\n]{1,12}[:：](?=[^:：]*$)")  # 采购单：打印纸30包；签字笔200支
 _EDGES = " \t,，、;；.。:：|!！?？\"'“”()（）-–—"
 _LEADING = re.compile(
     r"^(?:(?:and|then|at|on|by|from|with|for|to|of|the|a|is|are|was|costs?|comes? to|gives?)\s+|[在于由和与为是的每])+",
@@ -36,25 +38,31 @@ def records(fields: Sequence[str], text: str) -> list[Row]:
 
 def _partitions(text: str) -> list[list[str]]:
     """The ways to cut a text into what may be records: by lines, by semicolons, by sentences."""
+    text = _HEAD.sub("", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return [lines, [part for part in re.split(r"[；;]", text) if part.strip(_EDGES)], sentences(text)]
+    told = sentences(text)
+    listed = [part for sentence in told for part in re.split(r",\s+(?:and\s+)?|\s+and\s+|[，、]", sentence)]
+    return [lines, [part for part in re.split(r"[；;]", text) if part.strip(_EDGES)], told, listed]
 
 
 def _record(fields: Sequence[str], part: str) -> Row | None:
     """The fields' values in one part; None where it has too few of them."""
-    cells = [cell.strip(_EDGES) for cell in re.split(r"[，,|\t]", part.strip(_EDGES))]
-    if len(cells) == len(fields) and all(map(_suits, fields, cells)):
-        return [_unlabelled(field, cell) for field, cell in zip(fields, cells, strict=True)]
+    for separator in _SEPARATORS:
+        cells = [cell.strip(_EDGES) for cell in re.split(separator, part.strip(_EDGES))]
+        if len(cells) == len(fields) and all(map(_suits, fields, cells)):
+            return [_unlabelled(field, cell) for field, cell in zip(fields, cells, strict=True)]
     row: list[str | None] = []
     for field in fields:
-        value = stated_value(field, part)
+        value = stated_value(field, part, fields)
+        value = None if value in row else value
         kind = kind_of(field)
         if value is None and kind is not None:
-            value = next((span.text for span in found(kind, part) if span.text not in row), None)
+            spans = found(kind, part) or (found("time", part) if kind == "date" else [])
+            value = next((span.text for span in spans if span.text not in row), None)
         row.append(value)
     if sum(value is not None for value in row) < _ENOUGH * len(fields):
         return None
-    return _completed(row, part)
+    return _completed(fields, row, part)
 
 
 def _suits(field: str, cell: str) -> bool:
@@ -63,10 +71,14 @@ def _suits(field: str, cell: str) -> bool:
     return bool(cell) and (kind in (None, "person", "organisation", "address", "department") or bool(found(kind, cell)))
 
 
-def _completed(row: list[str | None], part: str) -> Row:
+def _completed(fields: Sequence[str], row: list[str | None], part: str) -> Row:
     """`row` with what is left of the part in the one place that is still empty: the subject first, else the rest."""
     empty = [at for at, value in enumerate(row) if value is None]
     if len(empty) != 1:
+        return row
+    counts = [value for field, value in zip(fields, row, strict=True) if value and kind_of(field) == "quantity"]
+    if counts and (thing := re.search(re.escape(counts[0]) + r"\s+([A-Za-z][\w' -]*?)\s+(?:at|for|of|costs?)\b", part)):
+        row[empty[0]] = thing[1]  # 14 desk lamps at $32.50
         return row
     if empty[0] == 0 and (subject := _SUBJECT.match(part.strip(_EDGES))):
         row[0] = subject[0].strip(_EDGES) or None
@@ -74,6 +86,8 @@ def _completed(row: list[str | None], part: str) -> Row:
     rest = part
     for value in row:
         rest = rest.replace(value or "", " ", 1)
+    for field in fields:
+        rest = re.sub(re.escape(spoken(field)), " ", rest, count=1, flags=re.IGNORECASE)
     rest = _LEADING.sub("", re.sub(r"\s+", " ", rest).strip(_EDGES)).strip(_EDGES)
     row[empty[0]] = rest or None
     return row

@@ -12,27 +12,40 @@ from ..value_kinds import found
 from .forms import Form, table
 from .reading import language_of, sentences
 
-_PAIR = re.compile(r"^[\s\-*•]*(?P<name>[^:：\n]{1,40}?)\s*[:：]\s*(?P<value>\S.*)$")
+_PAIR = re.compile(r"^[\s\-*•]*(?P<name>[^:：\n]{1,40}?)\s*[:：=]\s*(?P<value>\S.*)$")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
 _ENUMERATION = re.compile(
     r"\s*[、，,；;]\s*(?:and\s+|以及|和)?|\s+and\s+|(?<=[\u4e00-\u9fff])(?:以及|和)(?=[\u4e00-\u9fff])"
 )
 _LINK = re.compile(r"\s*(?:[:：=]|\b(?:is|are|was|were|costs?|at|for|has|have)\b|为|是|售价|价格)\s*$", re.IGNORECASE)
+_LOWER = re.compile(r"lower ?case|小写", re.IGNORECASE)
 _VALUES = ("money", "percent", "time", "date", "quantity")
 _HEADS = {"zh": ("项目", "内容"), "en": ("Item", "Details")}
 
 
-def rewritten(form: Form, text: str) -> str:
-    """`text` in the form's kind, its sentences, lines or listed things one each."""
+def rewritten(form: Form, text: str, asked: str = "") -> str:
+    """`text` in the form's kind, its sentences, lines or listed things one each; `asked` may want keys in lower case."""
     pairs = _pairs(text)
-    if form.kind == "json" and pairs:
+    if form.kind == "json" and pairs and len(dict(pairs)) == len(pairs):
+        pairs = [(name.lower(), value) for name, value in pairs] if _LOWER.search(asked) else pairs
         return json.dumps(dict(pairs), ensure_ascii=False, indent=2)
     items = items_of(text)
+    head, colon, rest = _headed(text)
+    if colon and form.kind in ("bullets", "numbers"):
+        return f"{head}\n{form.lay_out(items_of(rest), '')}"
     if form.kind == "table":
         rows = pairs or [row for item in items if (row := _cut(item))]
         if len(rows) == len(pairs or items) and len(rows) > 1:
             return table(_HEADS[language_of(text)], rows)
     return form.lay_out(items, "" if language_of(text) == "zh" else " ")
+
+
+def _headed(text: str) -> tuple[str, bool, str]:
+    """`To bring: a pen, paper and glue.` as what it is a list of, and the list."""
+    match = re.match(r"^([^:：\n，,。]{1,30}[:：])\s*([^\n]+)$", text.strip())
+    if match and len(sentences(text)) == 1 and len(items_of(match[2])) > 1:
+        return match[1], True, match[2]
+    return "", False, text
 
 
 def items_of(text: str) -> list[str]:

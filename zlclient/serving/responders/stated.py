@@ -7,40 +7,52 @@ stated_value("revenue", "The total of $348.50 is payable by June 17.")  # None
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from ..field_values import spoken
-from ..value_kinds import Span, found, is_bare, kind_of
+from ..value_kinds import Span, found, is_bare, kind_of, places_of
 from .reading import language_of
 from .terms import terms_of
 
 _FAR = 40  # characters from a field's name within which a value of its kind counts as its own
 _BEFORE = 3  # how many times as far a value before the name counts as one after it
+_SHORT = {"zh": 20, "en": 60}  # characters of what may follow `field is` and be a value as a whole
 _SURE = frozenset({"email", "url", "phone"})  # the only one there is will be meant
+# The only one there is may be meant where no other name governs it, as in `revenue of 3 million`, `利润为3元`.
+_LONE = frozenset({"money", "date", "percent", "organisation", "address", "role", "title", "code", "person"})
+_GOVERNED = re.compile(
+    r"(?:\b(?:is|was|are|were|of|to|at|by|CEO|CFO|CTO|[Mm]anager|[Dd]irector|[Pp]resident|[Cc]hair\w*)|[:：为是达]"
+    r"|[费额价金款润入率期日间]约?|经理|总裁|董事长?|主任|总监|院长|校长)\s*$"
+)
+_ELSE = {"date": "time", "time": "date", "title": "role"}  # the kind to look for where there is none of the first
+_ADDRESSED = re.compile(r"(?:\b(?:[Dd]ear|[Hh]i|[Hh]ello|[Hh]ey)|尊敬的|亲爱的)\s*$")
+_SIGNED = re.compile(
+    r"(?:[Rr]egards|[Bb]est(?: wishes)?|[Cc]heers|[Tt]hanks|[Ss]incerely|此致|敬上|谢谢)[,，!！.。]?\s*$"
+)
 _LABEL_END = r"[ \t]*[*`\"”’]*[ \t]*(?:[:：=]|\|)[ \t]*[*`\"“]*[ \t]*"
 _COPULA = r"(?:为|是|叫|名为|[:：=]|(?<=[A-Za-z])\s+(?:is|was|are|were|will be|named)(?=\s))\s*"
 _APPOSED = re.compile(r"\s*[(（](?:the |a |an |以下简称|下称|简称)?[\"“”‘’']?")  # Ines Ferreira (the tenant)
 _ENDS = re.compile(r"[。！？\n；;]|(?<!\b[Nn]o)[.!?]\s")
-_STOP = re.compile(r"[，,。；;、\n！？!?（(|]|\.(?=\s|$)|\s[-–—]\s|$")
+_STOP = re.compile(r"[，,。；;、\n！？!?（(|]|(?<!\b[DMS]r)\.(?=\s|$)|\s[-–—]\s|$")
 
 
-def stated_value(field: str, text: str) -> str | None:
-    """The value of `field` in `text`, as it stands there; None where the text does not say it plainly."""
-    labelled = _labelled(field, text)
-    if labelled is not None:
-        return labelled
+def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | None:
+    """The value of `field` in `text`, as it stands there; None where the text does not say it plainly.
+
+    `others` are fields read from the same text: a place that names one of them does not name this one.
+    """
     kind = kind_of(field)
-    places = _places(field, text)
-    if kind is not None:
-        spans = found(kind, text)
-        if not spans and kind in ("date", "time"):
-            spans = found("time" if kind == "date" else "date", text)
-        near = _nearest(spans, places, text)
-        if near is not None:
-            return near
-        if spans and (len(spans) == 1 or kind == "person") and (kind in _SURE or is_bare(field)):
-            return spans[0].text
-    return _after_copula(field, text)
+    spans = found(kind, text) if kind else []
+    if kind in _ELSE and not spans:
+        spans = found(_ELSE[kind], text)
+    told = _labelled(field, text) or _after_copula(field, spans, text)
+    if told is not None:
+        return told
+    places = _places(field, text, others)
+    if kind is not None and not places and is_bare(field) and len(spans) > 1:
+        places = places_of(kind, text)
+    return _nearest(spans, places, text) or _lone(field, kind, spans, text) or _counted(field, text)
 
 
 def _labelled(field: str, text: str) -> str | None:
@@ -54,10 +66,24 @@ def _labelled(field: str, text: str) -> str | None:
     rest = text[match.end() :]
     line = rest.partition("\n")[0]
     # A label that begins its line has the line; one amid a sentence has its clause.
-    alone = line_begins and len(re.findall(r"[:：]\s?(?!\d)", line)) == 0
+    alone = line_begins and not re.search(r"[:：]\s?(?!\d)", line)
     value = line if alone else rest[: _stop(rest)]
-    value = value.strip(" \t*`\"'“”|").rstrip("。；;,，")
-    return value or None
+    return value.strip(" \t*`\"'“”|").rstrip("。；;,，") or None
+
+
+def _after_copula(field: str, spans: list[Span], text: str) -> str | None:
+    """What follows `field is` in its clause: the value of its kind that begins there, or all of a short clause."""
+    match = re.search(re.escape(spoken(field)) + _COPULA + r"(?=\S)", text, re.IGNORECASE)
+    if match is None:
+        return None
+    at = match.end()
+    for span in spans:
+        if span.start == at:
+            return span.text
+    value = text[at : at + _stop(text[at:])].strip(" \t\"'“”")
+    if 0 < len(value) <= _SHORT[language_of(value)]:
+        return value
+    return next((span.text for span in spans if at <= span.start < at + len(value)), None)
 
 
 def _stop(text: str) -> int:
@@ -65,31 +91,17 @@ def _stop(text: str) -> int:
     return match.start() if match else len(text)
 
 
-def _after_copula(field: str, text: str) -> str | None:
-    """What follows `field is`, in its clause."""
-    name = re.escape(spoken(field))
-    match = re.search(rf"{name}(?:{_COPULA}(?=\S)|(?=\d))", text, re.IGNORECASE)
-    if match is None:
-        return None
-    rest = text[match.end() :]
-    value = rest[: _stop(rest)].strip(" \t\"'“”")
-    return value if 0 < len(value) <= 60 else None
-
-
 def _nearest(spans: list[Span], places: list[Span], text: str) -> str | None:
     """The span that stands nearest to a place where the field is named, in the same sentence."""
     best: tuple[float, str] | None = None
     for place in places:
         for span in spans:
-            if span.start >= place.start:
-                between = text[place.end : span.start]
-                distance = float(max(0, span.start - place.end))
-            else:
-                between = text[span.end : place.start]
-                distance = float(_BEFORE * max(0, place.start - span.end) + 1)
-            if _APPOSED.fullmatch(between):
+            after = span.start >= place.start
+            between = text[place.end : span.start] if after else text[span.end : place.start]
+            if not after and _APPOSED.fullmatch(between):
                 return span.text
-            if _ENDS.search(between) or distance > _FAR * (1 + (span.start < place.start)):
+            distance = float(len(between)) if after else _BEFORE * len(between) + 1.0
+            if _ENDS.search(between) or distance > _FAR * (1 if after else 2):
                 continue
             distance += 6 * len(re.findall(r"[，,]", between)) - 8 * (len(place.text) - 1)
             if best is None or distance < best[0]:
@@ -97,25 +109,50 @@ def _nearest(spans: list[Span], places: list[Span], text: str) -> str | None:
     return best[1] if best else None
 
 
-def _places(field: str, text: str) -> list[Span]:
-    """Where `text` names the field, or has a word of its name."""
-    name = spoken(field)
-    whole = [Span(match[0], match.start()) for match in re.finditer(re.escape(name), text, re.IGNORECASE)]
+def _lone(field: str, kind: str | None, spans: list[Span], text: str) -> str | None:
+    """A value that will be meant although nothing near it names the field: the only one, or who signs a letter."""
+    if kind == "person" and is_bare(field):
+        signed = [span for span in spans if _SIGNED.search(text[: span.start])]
+        others = [span for span in spans if not _ADDRESSED.search(text[: span.start])]
+        return next((span.text for span in (*signed, *others)), None)
+    if len(spans) != 1:
+        return None
+    if kind in _SURE or is_bare(field) or (kind in _LONE and not _GOVERNED.search(text[: spans[0].start])):
+        return spans[0].text
+    return None
+
+
+def _counted(field: str, text: str) -> str | None:
+    """A number or code right after the field's name: `platform 4`, 员工总数3200人."""
+    name = re.escape(spoken(field))
+    match = re.search(name + r"\s?(?P<value>[#A-Za-z]{0,4}\d[\d,.:/-]*\w*)", text, re.IGNORECASE)
+    return match["value"].rstrip(".,:/-") if match else None
+
+
+def _places(field: str, text: str, others: Iterable[str]) -> list[Span]:
+    """Where `text` names the field, or has a word of its name; not where it names another."""
+    longer = [spoken(other).lower() for other in others if other != field]
+    return [
+        place for place in _named(spoken(field), text)
+        if not any(len(name) > len(place.text) and text[place.start :].lower().startswith(name) for name in longer)
+    ]  # fmt: skip
+
+
+def _named(name: str, text: str) -> list[Span]:
+    whole = _all(name, text)
     if whole:
         return whole
     if language_of(name) == "zh":
         sizes = (3, 2) if len(name) > 3 else (2,)
-        for part in (part for size in sizes for part in (name[:size], name[-size:])):
-            places = [Span(match[0], match.start()) for match in re.finditer(re.escape(part), text)]
-            if places:
-                return places
-        return []
+        parts = (part for size in sizes for part in (name[:size], name[-size:]))
+        return next((places for part in parts if (places := _all(part, text))), [])
     wanted = set(terms_of(name))
-    return [
-        Span(match[0], match.start())
-        for match in re.finditer(r"[A-Za-z][A-Za-z'-]*", text)
-        if wanted & set(_word_terms(match[0]))
-    ]
+    words = re.finditer(r"[A-Za-z][A-Za-z'-]*", text)
+    return [Span(match[0], match.start()) for match in words if wanted & set(_word_terms(match[0]))]
+
+
+def _all(part: str, text: str) -> list[Span]:
+    return [Span(match[0], match.start()) for match in re.finditer(re.escape(part), text, re.IGNORECASE)]
 
 
 @cache

@@ -38,7 +38,7 @@ def _terms(text: str) -> list[str]:
         word = run.lower().removesuffix("'s")
         if word in words.stop_en:
             continue
-        found.append(words.synonyms.get(word) or _stem(word))
+        found.append(words.synonyms.get(word) or words.synonyms.get(word.removesuffix("s")) or _stem(word))
     return found
 
 
@@ -55,12 +55,12 @@ def _chinese_terms(run: str, words: Lexicon) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """A word without its ending, cut to six letters, so that delivered, delivery and deliveries meet."""
+    """A word without its ending, cut to six letters, so that delivered, delivery and deliveries meet, and moved and move."""
     for ending in ("ies", "ing", "ers", "er", "ed", "es", "s", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
             break
-    return word[:6]
+    return word[:6].removesuffix("e")
 
 
 @dataclass(frozen=True, slots=True)
