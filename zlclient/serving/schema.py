@@ -30,16 +30,16 @@ class Unsatisfiable(ValueError):
     """No value was found that fits the schema; the message says why, as far as is known."""
 
 
-Field = Callable[[Literal["string", "number"], str], str | None]
+Field = Callable[[Literal["string", "number"], str, str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """What values are drawn from: the request's text, and the answer a plain question would get.
 
-    `field` reads a value out of a passage, as it stands there, by its kind and by what it is called (the property's
-    name and its description); None where the passage does not state it. Where there is a `field`, a value that it does
-    not find is null or empty if the schema lets it be.
+    `field` reads a value out of a passage, as it stands there, by its kind, its name and its description ("" for
+    none), and gives None where the passage does not state it. Where there is a `field`, a value that it does not find is
+    null or empty if the schema lets it be.
     """
 
     text: str = ""
@@ -284,14 +284,14 @@ class _Maker:
     def _read(self, kind: str, rules: Schema, name: str) -> str | float | None:
         """What the passage states of a property, if it fits the schema."""
         assert self._source.field is not None
-        wanted = f"{spoken(name)} {rules.get('description', '')}".strip()
+        said = spoken(name), str(rules.get("description", ""))
         if kind == "string":
-            text = self._source.field("string", wanted)
+            text = self._source.field("string", *said)
             if rules.get("format") == "date":
                 text = None if text is None else date_in(text)
             value: str | float | None = text
         else:
-            text = self._source.field("number", wanted)
+            text = self._source.field("number", *said)
             value = None if text is None else number_in(text)
             if value is not None and kind == "integer":
                 value = int(value) if float(value).is_integer() else None

@@ -71,7 +71,7 @@ def found(kind: str, text: str) -> list[Span]:
     spans: list[Span] = []
     for pattern in _patterns(kind):
         group = "value" if "value" in pattern.groupindex else 0
-        spans += [Span(match[group], match.start(group)) for match in pattern.finditer(text)]
+        spans += [Span(match[group].rstrip(" ,"), match.start(group)) for match in pattern.finditer(text)]
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -len(span.text))):
         if span.text and (not kept or span.start >= kept[-1].end):

@@ -20,10 +20,11 @@ from zlclient.serving.responders.rewriting import items_of, rewritten
 from zlclient.serving.responders.stated import stated_value
 
 FOLDER = Path(__file__).parents[1] / "cases"
-# Share of right answers that each set must keep. The rules were made on the first two; the others were written apart, and
-# only counted.
+# Share of right answers that each set must keep. The rules were made on the first four: 50, 50, 80 and 50 requests, of which
+# 19, 13, 25 and 19 were met when they were new. The last was written apart and never looked at, only counted.
 PASS_MARKS = {
-    "everyday.yaml": 0.0, "everyday_second.yaml": 0.0, "everyday_held_out.yaml": 0.0, "everyday_held_out_second.yaml": 0.0,
+    "everyday.yaml": 0.86, "everyday_second.yaml": 0.8, "everyday_third.yaml": 0.74, "everyday_fourth.yaml": 0.5,
+    "everyday_held_out.yaml": 0.5,
 }  # fmt: skip
 REFUSES = re.compile(r"can't|does not state|not stated|know nothing|不会|没有提到|未提及|没有常识")
 LEASE = (

@@ -59,8 +59,6 @@ def settled(reading: Reading, form: Form) -> str | None:
     rewrites = form.kind != "plain" and not _WONDERS.search(asked)
     if form.fields or not asked or (reading.wants_summary and not (rewrites and _RECAST.search(asked))):
         return None
-    if refused := refusal(asked, language):
-        return refused
     lists = _ALL.search(asked) and not _ONE.search(asked)
     kind = kind_listed(asked) if lists else None
     if kind:
@@ -69,7 +67,7 @@ def settled(reading: Reading, form: Form) -> str | None:
         return listed.lay_out(values, "") if values else NOT_STATED[language]
     if rewrites and (len(asked) <= _SHORT or _REWRITE.search(asked)):
         return rewritten(form, passage, asked)
-    return None
+    return refusal(asked, language)
 
 
 def fields_read(form: Form, reading: Reading, otherwise: Callable[[str], str | None]) -> str:
@@ -80,7 +78,10 @@ def fields_read(form: Form, reading: Reading, otherwise: Callable[[str], str | N
     several = form.kind == "table" or _EACH.search(reading.question)
     if several and (rows := records(form.fields, reading.passage)):
         return form.lay_out_records(rows, reading.language)
-    values = [stated_value(name, reading.passage, form.fields) or otherwise(name) for name in form.fields]
+    values: list[str | None] = []
+    for name in form.fields:
+        value = stated_value(name, reading.passage, form.fields)
+        values.append(otherwise(name) if value is None or value in values else value)
     if form.kind == "table" and sum(value is None for value in values) > len(values) / 2:
         return rewritten(Form("table"), reading.passage)  # columns that could not be told apart: nothing is left out
     return form.lay_out_fields(values, reading.language)

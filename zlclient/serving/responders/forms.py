@@ -81,9 +81,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def form_of(question: str) -> Form:
     """The form that `question` asks for; plain where it says nothing of one."""
-    fitting = (kind for kind, pattern in _patterns().kinds if pattern.search(question))
-    kind = "json" if _KEYS.search(question) else next(fitting, "plain")
-    return Form(kind, _fields(question))
+    if _KEYS.search(question):
+        return Form("json", _fields(question))
+    fitting = [kind for kind, pattern in _patterns().kinds if pattern.search(question)]
+    return Form(*fitting[:1], fields=_fields(question))
 
 
 def _fields(question: str) -> tuple[str, ...]:

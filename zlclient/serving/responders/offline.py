@@ -53,7 +53,8 @@ _NUMERALS = {**_CHINESE, **_ENGLISH}
 _ASKED_COUNT = re.compile(
     r"(\d+|[一两二三四五六七八九十])\s*个?\s*(?:句|要点|点|条)"
     r"|\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten|a single)[\s-]+"
-    r"(?:(?:short|brief|concise|key|main|bullet|important|crisp) )*(?:sentences?|points?|bullets?|lines?|takeaways|items)",
+    r"(?:(?:short|brief|concise|key|main|bullet|important|crisp) )*"
+    r"(?:sentences?|points?|bullets?|lines?|takeaways|items)",
     re.IGNORECASE,
 )
 

@@ -46,8 +46,8 @@ _LABEL = re.compile(
 SUMMARY = re.compile(
     r"总结|概括|摘要|概述|归纳|提炼|简述|缩写成|要点"
     r"|讲了?(?:啥|什么|些什么)|说了?(?:啥|些什么)|大意|主旨|中心思想|浓缩|太长不看|长话短说|压缩[成到]|梗概"
-    r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten|takeaways|\bsum(?:med|ming)? (?:\w+ )?up\b"
-    r"|\bboil\b.*\bdown\b|\brecap\b|nutshell|\boverview\b|\bdigest\b"
+    r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten|takeaways"
+    r"|\bsum(?:med|ming)? (?:\w+ )?up\b|\bboil\b.*\bdown\b|\brecap\b|nutshell|\boverview\b|\bdigest\b"
     r"|what(?:.s| is| does) (?:this|that|the \w+|it)(?: \w+)? (?:about|say)\b",
     re.IGNORECASE,
 )
@@ -65,8 +65,8 @@ _INSTRUCTION = re.compile(
     r"|(?:make|create|turn|convert|rewrite|rephrase|classify|fix|change|put|format|show|sort|count|compare|explain"
     r"|describe|help|draft|generate|compose|correct|proofread|return|output|reformat|organi[sz]e|arrange|pull|get"
     r"|calculate|clean|check|read|reply|respond|paraphrase|transform|break|split|highlight|shorten|simplify|hi|hey"
-    r"|can you|could you|would you|i (?:only |just )?(?:need|want)|i.d like|just|only|need|which|here is|here are|below is"
-    r"|the following|from (?:this|these|the|it)|quick question)\b"
+    r"|can you|could you|would you|i (?:only |just )?(?:need|want)|i.d like|just|only|need|which|here (?:is|are)"
+    r"|below is|the following|from (?:this|these|the|it)|quick question)\b"
     r"|.{0,40}\b(?:as|into|in) (?:a |an )?(?:\w+ )?(?:list|table|check ?list|json)\b"
     r"|.{0,30}\b(?:extract|pull out|fill in|summari[sz]e|as json|as a table|bullet points?)\b"
     r"|.{0,30}(?:请你?|帮我?忙?|麻烦|想).{0,20}(?:提取|抽取|整理|总结|概括|列出|改成|转成|变成|转换|做成|归纳|识别|填)"
@@ -84,6 +84,7 @@ _NAME = re.compile(r"[\u4e00-\u9fff]{2,8}|[A-Za-z_.-]+(?: [A-Za-z_.-]+){0,3}")
 _WH = re.compile(r"\b(?:what|when|where|who|whom|why|how|which)\b|谁|什么|哪|多少|几|为何|怎么|何时", re.IGNORECASE)
 _JOINED = re.compile(r",?\s+and\s+(?=(?:\w+ )?(?:what|when|where|who|why|how|which)\b)|[，,；;、]\s*", re.IGNORECASE)
 _BLANK = re.compile(r"(?m)^[ \t\-*•]*[^:：\n]{1,32}[:：][ _…]*$\n?")
+_TEMPLATE = re.compile(rf"(?:{_BLANK.pattern[4:]}){{2,}}", re.MULTILINE)
 _LEAD = re.compile(r"^[^\n:：?？]{2,60}[:：]\s*(?=\S)")
 _SHORTEST = 20  # characters of what may be a text
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -181,8 +182,9 @@ def _read_turn(turn: Turn) -> tuple[str, list[str]]:
 def split(text: str) -> tuple[str, list[str]]:
     """The request in `text`, and the passages it holds."""
     text = _ANSWER_LABEL.sub("", text)
-    blanks = _BLANK.findall(text)
-    if len(blanks) > 1 and len(rest := _BLANK.sub("", text).strip()) > _SHORTEST:
+    template = _TEMPLATE.search(text)
+    blanks = _BLANK.findall(template[0]) if template else []
+    if template and len(rest := text.replace(template[0], "").strip()) > _SHORTEST:
         question, passages = split(rest)  # labels with nothing after them are a template to fill in
         return "\n".join([question, *(blank.strip() for blank in blanks)]).strip(), passages
     fenced = [

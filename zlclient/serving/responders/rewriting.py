@@ -24,7 +24,10 @@ _HEADS = {"zh": ("项目", "内容"), "en": ("Item", "Details")}
 
 
 def rewritten(form: Form, text: str, asked: str = "") -> str:
-    """`text` in the form's kind, its sentences, lines or listed things one each; `asked` may want keys in lower case."""
+    """`text` in the form's kind, each of its sentences, lines or listed things by itself.
+
+    `asked` is the request, which may want keys in lower case.
+    """
     pairs = _pairs(text)
     if form.kind == "json" and pairs and len(dict(pairs)) == len(pairs):
         pairs = [(name.lower(), value) for name, value in pairs] if _LOWER.search(asked) else pairs

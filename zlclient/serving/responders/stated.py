@@ -18,6 +18,8 @@ from .terms import terms_of
 _FAR = 40  # characters from a field's name within which a value of its kind counts as its own
 _BEFORE = 3  # how many times as far a value before the name counts as one after it
 _SHORT = {"zh": 20, "en": 60}  # characters of what may follow `field is` and be a value as a whole
+_COUNTS = frozenset({"quantity", "code"})  # what has units that nobody can list
+_UNIT = 12  # characters of a unit, about
 _SURE = frozenset({"email", "url", "phone"})  # the only one there is will be meant
 # The only one there is may be meant where no other name governs it, as in `revenue of 3 million`, `利润为3元`.
 _LONE = frozenset({"money", "date", "percent", "organisation", "address", "role", "title", "code", "person"})
@@ -31,10 +33,13 @@ _SIGNED = re.compile(
     r"(?:[Rr]egards|[Bb]est(?: wishes)?|[Cc]heers|[Tt]hanks|[Ss]incerely|此致|敬上|谢谢)[,，!！.。]?\s*$"
 )
 _LABEL_END = r"[ \t]*[*`\"”’]*[ \t]*(?:[:：=]|\|)[ \t]*[*`\"“]*[ \t]*"
-_COPULA = r"(?:为|是|叫|名为|[:：=]|(?<=[A-Za-z])\s+(?:is|was|are|were|will be|named)(?=\s))\s*"
+_COPULA = (
+    r"(?:为|是|叫|名为|[:：=]|(?<=[A-Za-z])\s+(?:named"
+    r"|(?:is|was|are|were|will be)(?: (?:given|set|fixed|reported|stated|listed) (?:as|at))?)(?=\s))\s*"
+)
 _APPOSED = re.compile(r"\s*[(（](?:the |a |an |以下简称|下称|简称)?[\"“”‘’']?")  # Ines Ferreira (the tenant)
 _ENDS = re.compile(r"[。！？\n；;]|(?<!\b[Nn]o)[.!?]\s")
-_STOP = re.compile(r"[，,。；;、\n！？!?（(|]|(?<!\b[DMS]r)\.(?=\s|$)|\s[-–—]\s|$")
+_STOP = re.compile(r",(?!\d{3}(?!\d))|[，。；;、\n！？!?（(|]|(?<!\b[DMS]r)\.(?=\s|$)|\s[-–—]\s|$")
 
 
 def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | None:
@@ -77,10 +82,10 @@ def _after_copula(field: str, spans: list[Span], text: str) -> str | None:
     if match is None:
         return None
     at = match.end()
-    for span in spans:
-        if span.start == at:
-            return span.text
     value = text[at : at + _stop(text[at:])].strip(" \t\"'“”")
+    span = next((span for span in spans if span.start == at), None)
+    if span is not None and (kind_of(field) not in _COUNTS or len(value) > len(span.text) + _UNIT):
+        return span.text
     if 0 < len(value) <= _SHORT[language_of(value)]:
         return value
     return next((span.text for span in spans if at <= span.start < at + len(value)), None)
@@ -125,7 +130,7 @@ def _lone(field: str, kind: str | None, spans: list[Span], text: str) -> str | N
 def _counted(field: str, text: str) -> str | None:
     """A number or code right after the field's name: `platform 4`, 员工总数3200人."""
     name = re.escape(spoken(field))
-    match = re.search(name + r"\s?(?P<value>[#A-Za-z]{0,4}\d[\d,.:/-]*\w*)", text, re.IGNORECASE)
+    match = re.search(name + r"\s?(?P<value>[#A-Za-z]{0,4}\d[\d,.:/-]*[\w%]{0,6})", text, re.IGNORECASE)
     return match["value"].rstrip(".,:/-") if match else None
 
 
@@ -145,7 +150,7 @@ def _named(name: str, text: str) -> list[Span]:
     if language_of(name) == "zh":
         sizes = (3, 2) if len(name) > 3 else (2,)
         parts = (part for size in sizes for part in (name[:size], name[-size:]))
-        return next((places for part in parts if (places := _all(part, text))), [])
+        return next((places for part in parts if (places := _all(part, text))), list[Span]())
     wanted = set(terms_of(name))
     words = re.finditer(r"[A-Za-z][A-Za-z'-]*", text)
     return [Span(match[0], match.start()) for match in words if wanted & set(_word_terms(match[0]))]

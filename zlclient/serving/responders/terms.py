@@ -55,7 +55,7 @@ def _chinese_terms(run: str, words: Lexicon) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """A word without its ending, cut to six letters, so that delivered, delivery and deliveries meet, and moved and move."""
+    """A word without its ending, cut to six letters: delivered and deliveries meet, and so do moved and move."""
     for ending in ("ies", "ing", "ers", "er", "ed", "es", "s", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
