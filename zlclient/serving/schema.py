@@ -37,9 +37,9 @@ Field = Callable[[Literal["string", "number"], str, str], str | None]
 class Source:
     """What values are drawn from: the request's text, and the answer a plain question would get.
 
-    `field` reads a value out of a passage, as it stands there, by its kind, its name and its description ("" for
-    none), and gives None where the passage does not state it. Where there is a `field`, a value that it does not find is
-    null or empty if the schema lets it be.
+    `field` reads a value out of a passage, as it stands there, by its kind, name and description ("" for none), and
+    gives None where the passage does not state it. Where there is a `field`, a value that it does not find is null or
+    empty if the schema lets it be.
     """
 
     text: str = ""

@@ -7,6 +7,7 @@ stated_value("revenue", "The total of $348.50 is payable by June 17.")  # None
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cache
 
@@ -99,8 +100,10 @@ def _stop(text: str) -> int:
 def _nearest(spans: list[Span], places: list[Span], text: str) -> str | None:
     """The span that stands nearest to a place where the field is named, in the same sentence."""
     best: tuple[float, str] | None = None
+    starts = [span.start for span in spans]
     for place in places:
-        for span in spans:
+        near = slice(bisect_left(starts, place.start - 2 * _FAR), bisect_left(starts, place.end + _FAR + 1))
+        for span in spans[near]:
             after = span.start >= place.start
             between = text[place.end : span.start] if after else text[span.end : place.start]
             if not after and _APPOSED.fullmatch(between):
@@ -117,14 +120,18 @@ def _nearest(spans: list[Span], places: list[Span], text: str) -> str | None:
 def _lone(field: str, kind: str | None, spans: list[Span], text: str) -> str | None:
     """A value that will be meant although nothing near it names the field: the only one, or who signs a letter."""
     if kind == "person" and is_bare(field):
-        signed = [span for span in spans if _SIGNED.search(text[: span.start])]
-        others = [span for span in spans if not _ADDRESSED.search(text[: span.start])]
+        signed = [span for span in spans if _SIGNED.search(_before(span, text))]
+        others = [span for span in spans if not _ADDRESSED.search(_before(span, text))]
         return next((span.text for span in (*signed, *others)), None)
     if len(spans) != 1:
         return None
-    if kind in _SURE or is_bare(field) or (kind in _LONE and not _GOVERNED.search(text[: spans[0].start])):
+    if kind in _SURE or is_bare(field) or (kind in _LONE and not _GOVERNED.search(_before(spans[0], text))):
         return spans[0].text
     return None
+
+
+def _before(span: Span, text: str) -> str:
+    return text[max(0, span.start - _FAR) : span.start]
 
 
 def _counted(field: str, text: str) -> str | None:
