@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,22 @@ def test_what_is_said_without_a_model(request_: str, holds: str):
 def test_a_summary_is_never_taken_for_what_cannot_be_done():
     text = "The line will run from the harbour to the airport. It will cost 90 million euros. Work starts in May."
     assert settled(read(ask(f"Give me a short summary of this mail.\n\n{text}")), Form()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 100_000,
+        "List all amounts: " + "1," * 100_000,
+        "List all addresses: " + "路" * 100_000,
+        "List all emails: " + "a.b+" * 50_000,
+        "Extract cost, line and date as JSON:\n" + "It costs 5 euros on Monday. " * 4_000,
+        "x: \n" * 50_000,
+        "区" * 100_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_the_time_of_an_answer_grows_with_the_request_not_with_its_square(text: str):
+    begun = time.process_time()
+    answer(ask(text))
+    assert time.process_time() - begun < 20  # a second or so; minutes where a pattern starts over at each character

@@ -57,7 +57,7 @@ class EngineResponder(Responder):
         if ask.model not in self.models or ask.tool_results:
             return None
         reading = read(ask)
-        form = Form() if ask.output_schema or ask.tools else form_of(reading.question)
+        form = Form() if ask.output_schema or ask.tools else form_of(reading.request)
         if not ask.output_schema and not ask.tools and settled(reading, form) is not None:
             return None
         told = sentences(reading.passage) if len(reading.passage) <= LARGEST else []

@@ -51,7 +51,7 @@ _EACH = re.compile(
 
 def settled(reading: Reading, form: Form) -> str | None:
     """The answer to a request that needs no model; None where it wants a question answered, a summary or fields."""
-    asked, passage, language = reading.question, reading.passage, reading.language
+    asked, passage, language = reading.request, reading.passage, reading.language
     if not passage:
         short = len(asked) <= _LONGEST_REQUEST and not form.fields
         said = (small_talk(asked, language) or refusal(asked, language)) if short else None
@@ -75,7 +75,7 @@ def fields_read(form: Form, reading: Reading, otherwise: Callable[[str], str | N
 
     `otherwise` reads a field that the text does not plainly state; None: it does not state it at all.
     """
-    several = form.kind == "table" or _EACH.search(reading.question)
+    several = form.kind == "table" or _EACH.search(reading.request)
     if several and (rows := records(form.fields, reading.passage)):
         return form.lay_out_records(rows, reading.language)
     values: list[str | None] = []

@@ -77,7 +77,7 @@ def answer(ask: Ask) -> str:
         found = "\n".join(text_of(block) for block in results).strip()
         return found or without_text(language_of(ask.question))
     reading = read(ask)
-    form = form_of(reading.question)
+    form = form_of(reading.request)
     said = settled(reading, form)
     if said is not None:
         return said

@@ -86,6 +86,7 @@ _JOINED = re.compile(r",?\s+and\s+(?=(?:\w+ )?(?:what|when|where|who|why|how|whi
 _BLANK = re.compile(r"(?m)^[ \t\-*•]*[^:：\n]{1,32}[:：][ _…]*$\n?")
 _TEMPLATE = re.compile(rf"(?:{_BLANK.pattern[4:]}){{2,}}", re.MULTILINE)
 _LEAD = re.compile(r"^[^\n:：?？]{2,60}[:：]\s*(?=\S)")
+_EDGE = 1000  # characters
 _SHORTEST = 20  # characters of what may be a text
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -100,9 +101,15 @@ class Reading:
     language: Language
 
     @property
+    def request(self) -> str:
+        """The question's beginning and end, where a long one says what is wanted: patterns are tried on no more."""
+        asked = self.question
+        return asked if len(asked) <= 2 * _EDGE else f"{asked[:_EDGE]}\n{asked[-_EDGE:]}"
+
+    @property
     def wants_summary(self) -> bool:
         """Whether the question asks for a summary rather than a fact."""
-        return bool(SUMMARY.search(self.question))
+        return bool(SUMMARY.search(self.request))
 
 
 def read(ask: Ask) -> Reading:
