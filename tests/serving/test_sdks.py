@@ -30,7 +30,7 @@ class Person(BaseModel):
 
 async def test_anthropic_create_and_stream(either):
     whole = either.anthropic.messages.create(model=SONNET, max_tokens=64, messages=HELLO)
-    assert whole.content[0].text.startswith("This is zlclient's offline responder")
+    assert whole.content[0].text.startswith("Hello!")
     assert whole.usage.input_tokens > 0
     with either.anthropic.messages.stream(model=SONNET, max_tokens=64, messages=HELLO) as stream:
         assert "".join(stream.text_stream) == whole.content[0].text

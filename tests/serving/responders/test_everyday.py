@@ -1,13 +1,13 @@
 """Everyday requests: fields, all values of a kind, a text in another form, small talk, and what cannot be done."""
 
 import json
-import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from everyday import misses
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ from zlclient.serving.responders.base import Ask, Turn
 from zlclient.serving.responders.everyday import settled
 from zlclient.serving.responders.forms import Form, form_of
 from zlclient.serving.responders.offline import answer
-from zlclient.serving.responders.reading import Reading, read, sentences
+from zlclient.serving.responders.reading import Reading, read
 from zlclient.serving.responders.records import records
 from zlclient.serving.responders.rewriting import items_of, rewritten
 from zlclient.serving.responders.stated import stated_value
@@ -27,7 +27,6 @@ PASS_MARKS = {
     "everyday.yaml": 0.86, "everyday_second.yaml": 0.8, "everyday_third.yaml": 0.74, "everyday_fourth.yaml": 0.5,
     "everyday_held_out.yaml": 0.5,
 }  # fmt: skip
-REFUSES = re.compile(r"can't|does not state|not stated|know nothing|不会|没有提到|未提及|没有常识")
 LEASE = (
     "This lease is made between Harold Whitcombe (the landlord) and Ines Ferreira (the tenant). It begins on 1 March 2025. "
     "The monthly rent is 940 pounds."
@@ -36,31 +35,6 @@ LEASE = (
 
 def ask(text: str) -> Ask:
     return Ask(wire="chat", model="m", turns=(Turn("user", ({"type": "text", "text": text},)),))
-
-
-def misses(told: str, expect: dict[str, Any]) -> list[str]:
-    """What of a case's expectations an answer does not meet."""
-    found = [f"no {part}" for part in expect.get("contains", ()) if part not in told]
-    found += [f"has {part}" for part in expect.get("lacks", ()) if part in told]
-    if "any" in expect and not any(part.lower() in told.lower() for part in expect["any"]):
-        found.append(f"none of {expect['any']}")
-    counts = {
-        "items": len(re.findall(r"(?m)^(?:[-*•]|\d+[.、])\s", told)),
-        "table": sum(line.startswith("|") for line in told.splitlines()) - 2,
-        "sentences": len(sentences(told)),
-    }
-    found += [f"{name}: {counts[name]}" for name in counts if name in expect and counts[name] != expect[name]]
-    if "json" in expect:
-        try:
-            data = json.loads(told)
-            found += [
-                f"{key}: {data.get(key)}" for key, value in expect["json"].items() if str(data.get(key)) != str(value)
-            ]
-        except (AttributeError, ValueError):
-            found.append("no JSON object")
-    if expect.get("refuses") and not REFUSES.search(told):
-        found.append("does not refuse")
-    return found
 
 
 @pytest.mark.parametrize("name", PASS_MARKS)

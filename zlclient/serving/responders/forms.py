@@ -83,7 +83,7 @@ def form_of(question: str) -> Form:
     """The form that `question` asks for; plain where it says nothing of one."""
     if _KEYS.search(question):
         return Form("json", _fields(question))
-    fitting = [kind for kind, pattern in _patterns().kinds if pattern.search(question)]
+    fitting: list[Kind] = [kind for kind, pattern in _patterns().kinds if pattern.search(question)]
     return Form(*fitting[:1], fields=_fields(question))
 
 
