@@ -125,6 +125,14 @@ def test_what_is_said_without_a_model(request_: str, holds: str):
     assert holds in answer(ask(request_))
 
 
+@pytest.mark.parametrize(
+    "question", ["推荐剂量是多少？", "What advice does the doctor give?", "什么时候打开阀门？", "Is it cold?"]
+)
+def test_a_question_about_a_text_is_no_request_for_what_cannot_be_done(question: str):
+    text = "The doctor advises rest. 推荐剂量是每日两片。三点打开阀门。It is cold outside today, and the weather may change."
+    assert settled(read(ask(f"{text}\n\n{question}")), Form()) is None
+
+
 def test_a_summary_is_never_taken_for_what_cannot_be_done():
     text = "The line will run from the harbour to the airport. It will cost 90 million euros. Work starts in May."
     assert settled(read(ask(f"Give me a short summary of this mail.\n\n{text}")), Form()) is None

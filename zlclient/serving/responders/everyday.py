@@ -67,7 +67,7 @@ def settled(reading: Reading, form: Form) -> str | None:
         return listed.lay_out(values, "") if values else NOT_STATED[language]
     if rewrites and (len(asked) <= _SHORT or _REWRITE.search(asked)):
         return rewritten(form, passage, asked)
-    return refusal(asked, language)
+    return refusal(asked, language, question=bool(_WONDERS.search(asked)) or asked.rstrip()[-1:] in "?？吗")
 
 
 def fields_read(form: Form, reading: Reading, otherwise: Callable[[str], str | None]) -> str:

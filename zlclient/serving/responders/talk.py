@@ -20,6 +20,7 @@ _FILE = "serving/data/talk.toml"
 class _Entry:
     asked: re.Pattern[str]
     said: Mapping[str, str]
+    texts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,13 @@ def small_talk(request: str, language: Language) -> str | None:
     return entry and entry.said[language]
 
 
-def refusal(request: str, language: Language) -> str | None:
-    """Plain words for a request to translate, write, calculate or the like; None where it asks for none of these."""
-    entry = _first(_talk().cannot, request)
+def refusal(request: str, language: Language, *, question: bool = False) -> str | None:
+    """Plain words for a request to translate, write, calculate or the like; None where it asks for none of these.
+
+    A `question` about a text may speak of such things; only what can be asked of a text itself is looked for in it.
+    """
+    entries = _talk().cannot
+    entry = _first(tuple(entry for entry in entries if entry.texts) if question else entries, request)
     return entry and _talk().say[f"cannot_{language}"].format(what=entry.said[language])
 
 
@@ -58,8 +63,11 @@ def _talk() -> _Talk:
     return _Talk(_entries(data["talk"]), _entries(data["cannot"]), data["say"])
 
 
-def _entries(given: list[dict[str, str]]) -> tuple[_Entry, ...]:
+def _entries(given: list[dict[str, Any]]) -> tuple[_Entry, ...]:
     try:
-        return tuple(_Entry(re.compile(entry["asked"]), {"zh": entry["zh"], "en": entry["en"]}) for entry in given)
+        return tuple(
+            _Entry(re.compile(entry["asked"]), {"zh": entry["zh"], "en": entry["en"]}, entry.get("texts", False))
+            for entry in given
+        )
     except (KeyError, re.error) as error:
         raise ConfigError(f"not an entry of talk: {error}", file=_FILE) from None
