@@ -25,17 +25,16 @@ def rms_norm(x: Array) -> Array:
     return x / np.sqrt(mean + EPSILON)
 
 
-def convolve(h: Array, tail: Array, taps: Array) -> Array:
-    """Causal depthwise convolutions of h (T, d) after `tail` (taps - 1, d), the rows before it.
+def convolve(h: Array, taps: Array) -> Array:
+    """Causal depthwise convolutions of h (taps - 1 + T, d), whose first rows only come before.
 
-    taps (3, taps, d) are those of queries, keys and values, the newest row's first; gives (3, T, d).
+    taps (c, taps, d) are those of some of queries, keys and values, the newest row's first; gives (c, T, d).
     """
-    rows = len(h)
-    joined = np.concatenate([tail, h])
     first = taps.shape[1] - 1
-    mixed = joined[first:] * taps[:, :1]
+    rows = len(h) - first
+    mixed = h[first:] * taps[:, :1]
     for tap in range(1, first + 1):
-        mixed += joined[first - tap : first - tap + rows] * taps[:, tap : tap + 1]
+        mixed += h[first - tap : first - tap + rows] * taps[:, tap : tap + 1]
     return mixed
 
 

@@ -108,29 +108,41 @@ class Model:
     def _chunk(self, tokens: Sequence[int], state: State, last: bool, trace: Trace) -> Step:
         embedded = self.embedding[list(tokens)]
         x = embedded
-        for index, layer in enumerate(self._layers):
+        for index, layer in enumerate(self._layers[:-1]):
             x = self._block(index, layer, x, state, trace)
+        # What follows the last block is wanted of every token where each is checked, else of the prompt's last one only.
+        kept = len(x) if self._check is not None else int(last)
+        x = self._block(len(self._layers) - 1, self._layers[-1], x, state, trace, kept)
         state.length += len(tokens)
         if self._check is None:
             return Step(self._logits(self._final(x[-1:]), trace)[0]) if last else Step(np.empty(0, np.float32))
         return self._checked(self._check, embedded, x, state, last, trace)
 
-    def _block(self, index: int, layer: Layer, x: Array, state: State, trace: Trace) -> Array:
+    def _block(
+        self, index: int, layer: Layer, x: Array, state: State, trace: Trace, kept: int | None = None
+    ) -> Array:
+        """One block over the rows x; the last `kept` of them go on (all, unless told), of the others keys and values."""
         config, rows = self.config, len(x)
         heads, width, d = config.heads, config.head, config.width
-        h = rms_norm(x)
-        mixed = convolve(h, state.tails[index], layer.conv)
-        state.tails[index] = np.concatenate([state.tails[index], h])[-(config.taps - 1) :]
+        kept, tail = rows if kept is None else kept, config.taps - 1
+        h = np.concatenate([state.tails[index], rms_norm(x)])
+        state.tails[index] = h[-tail:]
+        mixed = convolve(h, layer.conv[1:])
         trace(f"layers.{index}.conv", mixed.shape)
-        q, k, v = (mixed @ layer.qkv).reshape(3, rows, heads, width).transpose(0, 2, 1, 3)
+        k, v = (mixed @ layer.qkv[1:]).reshape(2, rows, heads, width).transpose(0, 2, 1, 3)
         first = state.leads[index] + state.length
         keys = first + rows
         stored = state.stored[index]
         stored[:, first:keys, width:], stored[:, first:keys, :width] = k, v
-        trace(f"layers.{index}.qkv", (3, rows, d))
+        trace(f"layers.{index}.keys_values", (2, rows, d))
+        if not kept:
+            return x[:0]
+        x = x[-kept:]
+        q = (convolve(h[-kept - tail :], layer.conv[:1]) @ layer.qkv[:1]).reshape(kept, heads, width).transpose(1, 0, 2)
+        trace(f"layers.{index}.queries", (kept, d))
         bias = None
         if layer.bias is not None:
-            bias = layer.bias(rows, keys)
+            bias = layer.bias(kept, keys)
             trace(f"layers.{index}.pos_encoder", bias.shape)
         attended, is_open = self._attend(q, stored[:, :keys], bias)
         trace(f"layers.{index}.attention", attended.shape)
@@ -138,7 +150,7 @@ class Model:
             state.gated[0] += int(is_open.size - np.count_nonzero(is_open))
             state.gated[1] += is_open.size
             trace(f"layers.{index}.entropy_gate", is_open.shape)
-        x = x + attended.transpose(1, 0, 2).reshape(rows, d) @ layer.out
+        x = x + attended.transpose(1, 0, 2).reshape(kept, d) @ layer.out
         x = x + feed_forward(rms_norm(x), layer.gate_up, layer.down)
         trace(f"layers.{index}.feed_forward", x.shape)
         return x
