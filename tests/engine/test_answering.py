@@ -49,7 +49,7 @@ def test_no_sentences_no_answer(auto: Engine):
 
 
 def test_every_token_sees_its_marker_within_the_convolution(auto: Engine):
-    prompt = Prompt(auto.tokenizer)
+    prompt = Prompt(auto.tokenizer, 0)
     tokens = prompt.sentence(5, "the cat is on a long wall of bricks")
     marker = auto.tokenizer.marker(5)
     places = [at for at, token in enumerate(tokens) if token == marker]

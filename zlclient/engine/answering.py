@@ -139,7 +139,7 @@ def _window(
         best = int(np.argmax([_confidence(engine, tokens, domain) for tokens in prompts]))
     first = starts[best]
     quoted = {
-        engine.tokenizer.marker(index): prompt.sentence(index, text, LONGEST_SENTENCE)[1:]
+        prompt.marker(index): prompt.sentence(index, text, LONGEST_SENTENCE)[1:]
         for index, text in enumerate(sentences[first : first + WINDOW])
     }
     return _Window(first, prompts[best], quoted)
@@ -147,9 +147,10 @@ def _window(
 
 def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> Iterator[str]:
     """The text of a stream of the engine, and what came out besides."""
+    prompt = Prompt(engine.tokenizer)
     for piece in engine.stream(window.tokens, outcome=result.outcome, **options):
         result.pieces.append(piece)
-        index = engine.tokenizer.marked(piece.token)
+        index = prompt.marked(piece.token)
         if index is not None and window.first + index not in result.sentences:
             result.sentences.append(window.first + index)
         if piece.text:
@@ -158,6 +159,7 @@ def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> It
 
 def _confidence(engine: Engine, tokens: list[int], domain: str) -> float:
     """The probability of the window's best sentence."""
-    markers = Choice(range(engine.tokenizer.marker(0), engine.tokenizer.marker(WINDOW)))
+    prompt = Prompt(engine.tokenizer)
+    markers = Choice(range(prompt.marker(0), prompt.marker(WINDOW)))
     (piece,) = engine.stream(tokens, domain=domain, max_tokens=1, thresholds=False, constraint=markers)
     return piece.probability

@@ -110,7 +110,7 @@ class Model:
         x = embedded
         for index, layer in enumerate(self._layers[:-1]):
             x = self._block(index, layer, x, state, trace)
-        # What follows the last block is wanted of every token where each is checked, else of the prompt's last one only.
+        # What follows the last block is wanted of every token where each is checked, else only of the prompt's last.
         kept = len(x) if self._check is not None else int(last)
         x = self._block(len(self._layers) - 1, self._layers[-1], x, state, trace, kept)
         state.length += len(tokens)
@@ -118,10 +118,8 @@ class Model:
             return Step(self._logits(self._final(x[-1:]), trace)[0]) if last else Step(np.empty(0, np.float32))
         return self._checked(self._check, embedded, x, state, last, trace)
 
-    def _block(
-        self, index: int, layer: Layer, x: Array, state: State, trace: Trace, kept: int | None = None
-    ) -> Array:
-        """One block over the rows x; the last `kept` of them go on (all, unless told), of the others keys and values."""
+    def _block(self, index: int, layer: Layer, x: Array, state: State, trace: Trace, kept: int | None = None) -> Array:
+        """One block over the rows x: keys and values of all, what follows of the last `kept` (all, unless told)."""
         config, rows = self.config, len(x)
         heads, width, d = config.heads, config.head, config.width
         kept, tail = rows if kept is None else kept, config.taps - 1

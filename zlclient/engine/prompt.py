@@ -19,6 +19,9 @@ from collections.abc import Iterable, Sequence
 from .tokenizer import Tokenizer
 
 STRIDE = 3
+# The marker of a window's first sentence. Training begins at any, so those of the middle are seen most and those of
+# either end hardly ever: of 566 questions about 4 facts legacy answered 93.8 % right from 0 on, 96.1 % from 30 on.
+FIRST = 20
 
 
 def marked(marker: int, tokens: Sequence[int]) -> list[int]:
@@ -28,10 +31,19 @@ def marked(marker: int, tokens: Sequence[int]) -> list[int]:
 
 
 class Prompt:
-    """Writes prompts with `tokenizer`."""
+    """Writes prompts with `tokenizer`; the first sentence of a window has the marker `first`."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer, first: int = FIRST) -> None:
+        self._tokenizer, self._first = tokenizer, first
+
+    def marker(self, index: int) -> int:
+        """The token that opens sentence `index` of a window."""
+        return self._tokenizer.marker(self._first + index)
+
+    def marked(self, token: int) -> int | None:
+        """The sentence that a marker opens; None for another token."""
+        at = self._tokenizer.marked(token)
+        return None if at is None else at - self._first
 
     def sentence(self, index: int, text: str, longest: int | None = None) -> list[int]:
         """Sentence `index` of a window under its marker, cut to whole characters within `longest` tokens of text."""
@@ -40,13 +52,11 @@ class Prompt:
             tokens = tokens[:longest]
             while tokens and tokens[-1] < self._tokenizer.first_piece:
                 tokens.pop()
-        return marked(self._tokenizer.marker(index), tokens)
+        return marked(self.marker(index), tokens)
 
-    def passage(
-        self, sentences: Sequence[str], *, tag: str = "", first: int = 0, longest: int | None = None
-    ) -> list[int]:
-        """The passage's tokens; its sentences get the markers from `first` on (at most MARKERS in all)."""
-        told = [self.sentence(first + at, text, longest) for at, text in enumerate(sentences)]
+    def passage(self, sentences: Sequence[str], *, tag: str = "", longest: int | None = None) -> list[int]:
+        """The passage's tokens; there are markers for MARKERS - `first` sentences."""
+        told = [self.sentence(at, text, longest) for at, text in enumerate(sentences)]
         return [self._tokenizer.bos, *self._tokenizer.encode(tag), *(token for part in told for token in part)]
 
     def question(self, text: str, *, value: bool = False) -> list[int]:
@@ -62,7 +72,7 @@ class Prompt:
     def value(self, index: int, sentence: str, value: str) -> list[int] | None:
         """The answer that the model learns where it is asked for a value: None where `sentence` does not hold it."""
         told = self.sentence(index, sentence)
-        marker = self._tokenizer.marker(index)
+        marker = self.marker(index)
         words = [at for at, token in enumerate(told) if token != marker]
         plain, wanted = [told[at] for at in words], self._tokenizer.encode(value)
         for start in range(len(plain) - len(wanted) + 1):

@@ -51,6 +51,6 @@ def _decisions(checked: Model, trunk: Model, document: Document) -> list[tuple[f
         tokens = [*passage, *prompt.question(question.text)]
         step = checked.forward(tokens, checked.start())
         own = float(softmax(trunk.forward(tokens, trunk.start()).logits).max())
-        meant = tokenizer.marker(question.answers[0]) if question.answers else tokenizer.none
+        meant = prompt.marker(question.answers[0]) if question.answers else tokenizer.none
         found.append((step.verdict or 0.0, own, float(step.logits.argmax() == meant), float(step.further > 0)))
     return found

@@ -52,7 +52,7 @@ def ask(
     """
     prompt, tokenizer = Prompt(engine.tokenizer), engine.tokenizer
     passage = prompt.passage(document.sentences, tag=document.tag)
-    quoted = {tokenizer.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)}
+    quoted = {prompt.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)}
     for question in document.questions:
         if question.kind not in SINGLE:
             continue
@@ -67,7 +67,7 @@ def ask(
         if not probability and outcome.snapshots:  # the decision itself was doubted
             probability = outcome.snapshots[0].probability
         refused = outcome.finish == "doubt" or outcome.tokens[:1] in ([], [tokenizer.none])
-        at = None if refused else tokenizer.marked(outcome.tokens[0])
+        at = None if refused else prompt.marked(outcome.tokens[0])
         if free:
             gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
             right = bool(question.answers) and outcome.finish == "end" and outcome.tokens == gold[:-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..config import GENERATIONS
 
-STEPS = 3800  # of the shipped checkpoints
+STEPS = 7000  # of the shipped checkpoints
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -80,17 +80,17 @@ def point_batch(rng: random.Random, tokenizer: Tokenizer, *, documents: int, sen
 
 
 def _row(document: Document, tokenizer: Tokenizer, first: int, spelled: int) -> _Row:
-    prompt = Prompt(tokenizer)
+    prompt = Prompt(tokenizer, first)
     # A tag or an anchor tells the domain at inference; where there was neither, the anchors are the general ones.
-    row = _Row(prompt.passage(document.sentences, tag=document.tag, first=first),
+    row = _Row(prompt.passage(document.sentences, tag=document.tag),
                DOMAINS.index(document.domain) if document.tag else 0)  # fmt: skip
     for question in document.questions:
-        answer = prompt.answer([(first + at, document.sentences[at]) for at in question.answers])
+        answer = prompt.answer([(at, document.sentences[at]) for at in question.answers])
         if len(row.spelled) < spelled:
             value = None
             if question.value and len(row.spelled) % 2 == 0:
                 at = question.answers[0]
-                value = prompt.value(first + at, document.sentences[at], question.value)
+                value = prompt.value(at, document.sentences[at], question.value)
             row.spelled.append((prompt.question(question.text, value=value is not None), value or answer))
         else:
             row.decided.append((prompt.question(question.text), answer[:1]))
