@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from zlclient.engine.answering import WINDOW, Answer, answer
 from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.domains import domain_marks, domain_of
-from zlclient.engine.prompt import STRIDE, Prompt
+from zlclient.engine.prompt import FIRST, STRIDE, Prompt
 from zlclient.engine.runner import Engine
+from zlclient.engine.tokenizer import MARKERS
 from zlclient.serving.responders.base import Ask, Head, Text, Thinking, Turn
 from zlclient.serving.responders.engine import EngineResponder
 from zlclient.serving.responders.offline import NOT_STATED
@@ -46,6 +47,13 @@ def test_what_is_answered_stands_in_the_text(auto: Engine, sentences: list[str],
 
 def test_no_sentences_no_answer(auto: Engine):
     assert list(answer(auto, [], "what?")) == []
+
+
+def test_there_is_a_marker_for_every_sentence_of_a_window(auto: Engine):
+    prompt = Prompt(auto.tokenizer)
+    assert FIRST + WINDOW <= MARKERS
+    assert [prompt.marked(prompt.marker(at)) for at in range(WINDOW)] == list(range(WINDOW))
+    assert prompt.marked(auto.tokenizer.none) is None
 
 
 def test_every_token_sees_its_marker_within_the_convolution(auto: Engine):

@@ -1,6 +1,6 @@
 """`python -m zlclient.engine.training`: make the vocabulary, train a generation, export its checkpoint.
 
-The shipped checkpoints took about one CPU-hour each, half of it the common stem; their logs tell each resumption.
+The shipped checkpoints took about two CPU-hours each, half of it the common stem; their logs tell each resumption.
 """
 
 from __future__ import annotations
