@@ -57,8 +57,9 @@ class EngineResponder(Responder):
         if ask.model not in self.models or ask.tool_results:
             return None
         reading = read(ask)
-        form = Form() if ask.output_schema or ask.tools else form_of(reading.request)
-        if not ask.output_schema and not ask.tools and settled(reading, form) is not None:
+        prescribed = bool(ask.output_schema or ask.tools)
+        form = Form() if prescribed else form_of(reading.request)
+        if not prescribed and settled(reading, form) is not None:
             return None
         told = sentences(reading.passage) if len(reading.passage) <= LARGEST else []
         if not told:
@@ -68,6 +69,6 @@ class EngineResponder(Responder):
 
         task = Task.of(ask, reading, told, form)
         found = extracted(self.engine, task)
-        if found is not None or ask.output_schema or ask.tools:
+        if found is not None or prescribed:
             return found
         return answered(self.engine, task, yields=self._yields)

@@ -33,9 +33,9 @@ def rewritten(form: Form, text: str, asked: str = "") -> str:
         pairs = [(name.lower(), value) for name, value in pairs] if _LOWER.search(asked) else pairs
         return json.dumps(dict(pairs), ensure_ascii=False, indent=2)
     items = items_of(text)
-    head, colon, rest = _headed(text)
-    if colon and form.kind in ("bullets", "numbers"):
-        return f"{head}\n{form.lay_out(items_of(rest), '')}"
+    headed = _headed(text) if form.kind in ("bullets", "numbers") else None
+    if headed:
+        return f"{headed[0]}\n{form.lay_out(headed[1], '')}"
     if form.kind == "table":
         rows = pairs or [row for item in items if (row := _cut(item))]
         if len(rows) == len(pairs or items) and len(rows) > 1:
@@ -43,12 +43,13 @@ def rewritten(form: Form, text: str, asked: str = "") -> str:
     return form.lay_out(items, "" if language_of(text) == "zh" else " ")
 
 
-def _headed(text: str) -> tuple[str, bool, str]:
-    """`To bring: a pen, paper and glue.` as what it is a list of, and the list."""
+def _headed(text: str) -> tuple[str, list[str]] | None:
+    """`To bring: a pen, paper and glue.` as what is listed and the things; None where it is no such text."""
     match = re.match(r"^([^:：\n，,。]{1,30}[:：])\s*([^\n]+)$", text.strip())
-    if match and len(sentences(text)) == 1 and len(items_of(match[2])) > 1:
-        return match[1], True, match[2]
-    return "", False, text
+    if match is None or len(sentences(text)) != 1:
+        return None
+    items = items_of(match[2])
+    return (match[1], items) if len(items) > 1 else None
 
 
 def items_of(text: str) -> list[str]:

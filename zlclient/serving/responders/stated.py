@@ -144,10 +144,12 @@ def _counted(field: str, text: str) -> str | None:
 def _places(field: str, text: str, others: Iterable[str]) -> list[Span]:
     """Where `text` names the field, or has a word of its name; not where it names another."""
     longer = [spoken(other).lower() for other in others if other != field]
-    return [
-        place for place in _named(spoken(field), text)
-        if not any(len(name) > len(place.text) and text[place.start :].lower().startswith(name) for name in longer)
-    ]  # fmt: skip
+
+    def names_another(place: Span) -> bool:
+        rest = text[place.start : place.start + max(map(len, longer), default=0)].lower()
+        return any(len(name) > len(place.text) and rest.startswith(name) for name in longer)
+
+    return [place for place in _named(spoken(field), text) if not names_another(place)]
 
 
 def _named(name: str, text: str) -> list[Span]:
