@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zlclient.engine.answering import WINDOW, Answer, answer
+from zlclient.engine.answering import WINDOW, Answer, answer, excerpt, summary
 from zlclient.engine.checkpoint import Checkpoint
 from zlclient.engine.domains import domain_marks, domain_of
 from zlclient.engine.prompt import FIRST, STRIDE, Prompt
@@ -33,20 +33,40 @@ SENTENCES = st.lists(
 )
 
 
+@given(SENTENCES)
+@settings(max_examples=25, deadline=None)
+def test_what_is_answered_stands_in_the_text(auto: Engine, sentences: list[str]):
+    found = Answer()
+    made = "".join(answer(auto, sentences, "what?", result=found))
+    assert found.decision is not None
+    assert found.stated == found.decision.stated == (found.sentences == [found.decision.index])
+    assert made.strip() == (sentences[found.decision.index].strip() if found.stated else "")
+
+
 @given(SENTENCES, st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_what_is_answered_stands_in_the_text(auto: Engine, sentences: list[str], count: int):
+def test_a_summary_is_sentences_of_the_first_window(auto: Engine, sentences: list[str], count: int):
     found = Answer()
-    made = "".join(answer(auto, sentences, "what?", count=count, result=found))
+    made = "".join(summary(auto, sentences, "sum up", count, result=found))
     quoted = [sentences[at] for at in found.sentences]
     assert made.replace(" ", "") == "".join(quoted).replace(" ", "")
-    assert found.stated == bool(quoted)
-    if count > 1:
-        assert len(quoted) == min(count, len(sentences[:WINDOW]))
+    assert len(quoted) == min(count, len(sentences[:WINDOW]))
+
+
+@given(SENTENCES, st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_an_excerpt_is_part_of_a_sentence(auto: Engine, sentences: list[str], number: bool):
+    found = Answer()
+    part = excerpt(auto, sentences, "what?", number=number, result=found)
+    if part is not None:
+        assert part in sentences[found.sentences[0]]
+        assert not number or part[0].isdigit()
 
 
 def test_no_sentences_no_answer(auto: Engine):
-    assert list(answer(auto, [], "what?")) == []
+    assert list(answer(auto, [], "what?")) == list(summary(auto, [], "sum up", 2)) == []
+    assert excerpt(auto, [], "what?") is None
+    assert excerpt(auto, ["No numeral here."], "how many?", number=True) is None
 
 
 def test_there_is_a_marker_for_every_sentence_of_a_window(auto: Engine):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zlclient.engine.prompt import Prompt
-from zlclient.engine.quoting import Excerpt
+from zlclient.engine.quoting import Excerpt, has_number
 from zlclient.engine.tokenizer import Tokenizer
 from zlclient.engine.training.vocabulary import build_tokenizer
 
@@ -24,13 +24,13 @@ def excerpts(tokenizer: Tokenizer, text: str, *, number: bool = False) -> set[st
     found: set[str] = set()
 
     def walk(path: list[int]) -> None:
-        constraint = Excerpt(tokenizer, {marker: told}, number=number)
+        constraint = Excerpt(tokenizer, marker, told, number=number)
         for token in path:
             constraint.follow(token)
         for token in constraint.allowed():
             if token == tokenizer.end:
                 found.add(tokenizer.decode(path))
-            elif token != tokenizer.none:
+            else:
                 walk([*path, token])
 
     walk([])
@@ -50,24 +50,28 @@ def test_a_chinese_part_may_begin_anywhere_but_inside_a_number(full: Tokenizer):
     assert all(part[0] in "3亿" for part in excerpts(full, "租金为3.25亿元", number=True))
 
 
-def test_only_sentences_with_a_number_can_give_one(full: Tokenizer):
-    prompt = Prompt(full)
-    plain, numbered = prompt.sentence(0, "The rent rose."), prompt.sentence(1, "It is 40.")
-    constraint = Excerpt(full, {plain[0]: plain[1:], numbered[0]: numbered[1:]}, number=True)
-    assert constraint.allowed() == (full.none, numbered[0])
+@pytest.mark.parametrize(
+    ("text", "possible"), [("The rent rose.", False), ("It is 40.", True), ("租金为三亿元", True), ("Room A1.", False)]
+)
+def test_only_a_sentence_with_a_number_can_give_one(full: Tokenizer, text: str, possible: bool):
+    marker, *told = Prompt(full).sentence(0, text)
+    constraint = Excerpt(full, marker, told, number=True)
+    assert constraint.possible == possible
+    assert (constraint.allowed() == (full.end,)) == (not possible)
+    assert has_number(text) or not possible
 
 
 @given(st.text("aB1.,% 猫年Q元\n", max_size=12), st.integers(0, 2**32))
 def test_any_walk_ends_and_quotes(full: Tokenizer, text: str, seed: int):
     rng = random.Random(seed)
     marker, *told = Prompt(full).sentence(2, text)
-    constraint = Excerpt(full, {marker: told})
+    constraint = Excerpt(full, marker, told)
     path: list[int] = []
     while True:
         allowed = constraint.allowed()
         assert allowed
         token = rng.choice(allowed)
-        if token in (full.end, full.none) and (path or token == full.none):
+        if token == full.end:
             break
         constraint.follow(token)
         path.append(token)

@@ -112,7 +112,7 @@ def test_the_vocabulary_is_the_same_everywhere():
         ([], 0.0),
         ([(0.9, True, False), (0.2, False, True)], 0.55),
         ([(0.9, True, False), (0.2, False, False)], 0.0),
-        ([(0.9, True, False), (0.8, True, False), (0.2, True, False), (0.0, False, True)], 0.0),
+        ([(0.9, True, False), (0.8, True, False), (0.2, True, False), (0.1, False, True)], 0.15),
         ([(0.9, True, False), (0.4, True, False), (0.3, False, True), (0.2, False, True), (0.0, False, True)], 0.35),
     ],
 )

@@ -1,7 +1,7 @@
-"""Answering a question from a passage: windows, the decision where the answer is, and its quotation.
+"""Answering a question from a passage: the decision which sentence answers it, and its quotation.
 
-A passage is read in windows of WINDOW sentences. Each window is asked for its own best sentence; the answer is quoted
-from the window that was surest: a sentence or, for a value, a part of one, letter for letter as it stands there.
+An answer is a sentence or, for a value, a part of one, letter for letter as it stands in the passage; it is read off
+that sentence alone. A summary is several sentences of the passage's beginning, chosen one after the other.
 """
 
 from __future__ import annotations
@@ -9,29 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-
+from .deciding import LONGEST_ANSWER, LONGEST_SENTENCE, WINDOW, Decision, Question
 from .prompt import Prompt
-from .quoting import Choice, Excerpt, Quotation
+from .quoting import Excerpt, Quotation, has_number
+from .request import Plan, Start
 from .runner import Engine, Outcome, Piece
 from .sampler import Sampling
 
-WINDOW = 24  # sentences; the checkpoints were trained on passages of up to 24
 SURE = 0.5  # the least probability of a part and where it begins
-LONGEST_SENTENCE = 400  # tokens; what is longer is read cut off
 
 
 @dataclass(slots=True)
 class Answer:
     """What came out. `sentences` are the indices quoted; none: the passage does not (firmly) state it.
 
-    `outcome` and `pieces` are those of the stream that was read: the first piece is the decision which sentence, the
-    second where in it a part begins. All are filled in while the text is read.
+    `decision` is how that was decided, None for a summary or where there was nothing to decide; `outcome` and `pieces`
+    are those of the stream. All are filled in while the text is read.
     """
 
     sentences: list[int] = field(default_factory=list[int])
+    decision: Decision | None = None
     outcome: Outcome = field(default_factory=Outcome)
     pieces: list[Piece] = field(default_factory=list[Piece])
 
@@ -48,34 +46,34 @@ def answer(
     *,
     domain: str = "general",
     tag: str = "",
-    count: int = 1,
     sampling: Sampling | None = None,
-    max_tokens: int = 4096,
-    stop: Sequence[str] = (),
     result: Answer | None = None,
 ) -> Iterator[str]:
-    """Yield the text that answers `question` from `sentences`; nothing where they do not state it.
+    """Yield the sentence that answers `question`, as it is generated; nothing where `sentences` do not state it.
 
     Args:
         engine: the generation that answers.
         sentences: the passage.
         question: as it was asked.
         domain: whose anchors and thresholds apply; tag: its tag in the text, if there was one.
-        count: sentences to quote: 1 for a fact, more for a summary, which is made from the first window.
-        sampling, max_tokens, stop: as in Engine.stream.
+        sampling: as in Engine.stream.
         result: filled in while the text is read.
     """
     result = result or Answer()
-    asked = Prompt(engine.tokenizer).question(question)
-    window = _window(engine, sentences, asked, domain, tag, choose=count == 1)
-    if window is None:
-        return
-    constraint = Quotation(engine.tokenizer, window.quoted, count=count)
-    yield from _read(
-        engine, window, result,
-        domain=domain, sampling=sampling, max_tokens=max_tokens, stop=stop, thresholds=count == 1,
-        constraint=constraint,
-    )  # fmt: skip
+    asked = Question(engine.tokenizer, sentences, question, tag=tag)
+
+    def plan() -> Plan:
+        decision = result.decision = yield from asked.decide(engine.threshold(domain), sampling=sampling)
+        if not decision.stated:
+            return None
+        result.sentences.append(decision.index)
+        quotation = Quotation(engine.tokenizer, {decision.prompt[-1]: decision.told})
+        quotation.follow(decision.prompt[-1])
+        return Start(decision.prompt, LONGEST_ANSWER, quotation)
+
+    if asked.candidates:
+        stream = engine.run(plan(), asked.room, domain=domain, sampling=sampling, outcome=result.outcome)
+        yield from _texts(stream, result)
 
 
 def excerpt(
@@ -100,66 +98,61 @@ def excerpt(
         number: whether it is a number, so that it begins with a digit or a Chinese numeral.
         result: filled in.
     """
-    asked = Prompt(engine.tokenizer).question(question, value=True)
-    window = _window(engine, sentences, asked, domain, tag, choose=True)
-    if window is None:
-        return None
-    constraint = Excerpt(engine.tokenizer, window.quoted, number=number)
     result = result or Answer()
-    longest = max(map(len, window.quoted.values()))
-    text = "".join(
-        _read(engine, window, result, domain=domain, thresholds=True, constraint=constraint, max_tokens=longest + 2)
-    )
-    decisions = [piece.probability for piece in result.pieces[: 1 if number else 2]]
-    return text.strip() if text.strip() and math.prod(decisions) >= SURE else None
+    among = [at for at, text in enumerate(sentences) if has_number(text)] if number else None
+    asked = Question(engine.tokenizer, sentences, question, tag=tag, value=True, among=among)
 
+    def plan() -> Plan:
+        decision = result.decision = yield from asked.decide(engine.threshold(domain))
+        part = Excerpt(engine.tokenizer, decision.prompt[-1], decision.told, number=number)
+        if not decision.stated or not part.possible:
+            return None
+        result.sentences.append(decision.index)
+        return Start(decision.prompt, LONGEST_ANSWER, part)
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Sentences `first` and on, as a prompt; `quoted` maps each one's marker to the tokens after it."""
-
-    first: int
-    tokens: list[int]
-    quoted: dict[int, list[int]]
-
-
-def _window(
-    engine: Engine, sentences: Sequence[str], asked: list[int], domain: str, tag: str, *, choose: bool
-) -> _Window | None:
-    """The window that is surest of its answer, or the first one; None where there are no sentences."""
-    prompt = Prompt(engine.tokenizer)
-    starts = range(0, len(sentences), WINDOW) if choose else range(min(1, len(sentences)))
-    prompts = [
-        [*prompt.passage(sentences[at : at + WINDOW], tag=tag, longest=LONGEST_SENTENCE), *asked] for at in starts
-    ]
-    if not prompts:
+    if not asked.candidates:
         return None
-    best = 0
-    if len(prompts) > 1:
-        best = int(np.argmax([_confidence(engine, tokens, domain) for tokens in prompts]))
-    first = starts[best]
-    quoted = {
-        prompt.marker(index): prompt.sentence(index, text, LONGEST_SENTENCE)[1:]
-        for index, text in enumerate(sentences[first : first + WINDOW])
-    }
-    return _Window(first, prompts[best], quoted)
+    stream = engine.run(plan(), asked.room, domain=domain, outcome=result.outcome)
+    text = "".join(_texts(stream, result)).strip()
+    sure = [result.decision.snapshot.probability] if result.decision else []
+    sure += [piece.probability for piece in result.pieces[:1] if not number]
+    return text if text and math.prod(sure) >= SURE else None
 
 
-def _read(engine: Engine, window: _Window, result: Answer, **options: Any) -> Iterator[str]:
-    """The text of a stream of the engine, and what came out besides."""
-    prompt = Prompt(engine.tokenizer)
-    for piece in engine.stream(window.tokens, outcome=result.outcome, **options):
+def summary(
+    engine: Engine,
+    sentences: Sequence[str],
+    request: str,
+    count: int,
+    *,
+    domain: str = "general",
+    tag: str = "",
+    sampling: Sampling | None = None,
+    result: Answer | None = None,
+) -> Iterator[str]:
+    """Yield `count` of the first WINDOW `sentences` (all of them, where they are fewer) that `request` asks for.
+
+    The other arguments are those of `answer`.
+    """
+    result = result or Answer()
+    prompt, told = Prompt(engine.tokenizer), sentences[:WINDOW]
+    if not told:
+        return
+    quoted = {prompt.marker(at): prompt.sentence(at, text, LONGEST_SENTENCE)[1:] for at, text in enumerate(told)}
+    tokens = [*prompt.passage(told, tag=tag, longest=LONGEST_SENTENCE), *prompt.question(request)]
+    quotation = Quotation(engine.tokenizer, quoted, count=count)
+    most = count * LONGEST_ANSWER
+    stream = engine.stream(
+        tokens, domain=domain, sampling=sampling, max_tokens=most, constraint=quotation, outcome=result.outcome
+    )
+    yield from _texts(stream, result)
+    found = map(prompt.marked, result.outcome.tokens)
+    result.sentences += dict.fromkeys(at for at in found if at is not None)
+
+
+def _texts(stream: Iterator[Piece], result: Answer) -> Iterator[str]:
+    """The texts of a stream, whose pieces are noted in `result`."""
+    for piece in stream:
         result.pieces.append(piece)
-        index = prompt.marked(piece.token)
-        if index is not None and window.first + index not in result.sentences:
-            result.sentences.append(window.first + index)
         if piece.text:
             yield piece.text
-
-
-def _confidence(engine: Engine, tokens: list[int], domain: str) -> float:
-    """The probability of the window's best sentence."""
-    prompt = Prompt(engine.tokenizer)
-    markers = Choice(range(prompt.marker(0), prompt.marker(WINDOW)))
-    (piece,) = engine.stream(tokens, domain=domain, max_tokens=1, thresholds=False, constraint=markers)
-    return piece.probability

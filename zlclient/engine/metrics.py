@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -83,11 +83,6 @@ HISTOGRAMS = {
 
 class Ended(Protocol):
     """What is counted of a request that is over."""
-
-    @property
-    def prompt(self) -> Sequence[int]:
-        """Its tokens."""
-        ...
 
     @property
     def times(self) -> Times:
@@ -189,7 +184,7 @@ class Metrics:
         times, outcome = request.times, request.outcome
         with self._lock:
             self._finished["error" if failed else REASONS[outcome.finish]] += 1
-            found = {"e2e": now - times.arrived, "prompt": len(request.prompt), "generation": len(outcome.tokens)}
+            found = {"e2e": now - times.arrived, "prompt": outcome.prompt_tokens, "generation": len(outcome.tokens)}
             if times.scheduled:
                 found["queue"] = times.scheduled - times.arrived
             if times.first:

@@ -1,5 +1,4 @@
-"""Constrained decoding of quotations: an answer can only be sentences of the passage, or a part of one, or that it does
-not say.
+"""Constrained decoding of quotations: what is generated can only be sentences of the passage, or a part of one.
 
 The model decides which; the constraint lets through no token that would misquote one. It also holds a summary to the
 number of sentences that was asked for, and an excerpt to whole words and numbers.
@@ -8,7 +7,7 @@ number of sentences that was asked for, and an excerpt to whole words and number
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from .tokenizer import Tokenizer
 
@@ -24,7 +23,6 @@ class Quotation:
     def __init__(self, tokenizer: Tokenizer, sentences: Mapping[int, Sequence[int]], *, count: int = 1) -> None:
         self._tokenizer, self._sentences = tokenizer, sentences
         self._left = min(count, len(sentences))
-        self._may_refuse = count == 1
         self._rest: list[int] = []
         self._after = -1
 
@@ -36,8 +34,7 @@ class Quotation:
             return (self._tokenizer.end,)
         # In the order of the passage, leaving enough sentences for those still to be quoted.
         markers = sorted(marker for marker in self._sentences if marker > self._after)
-        choices = markers[: len(markers) - self._left + 1]
-        return (self._tokenizer.none, *choices) if self._may_refuse else tuple(choices)
+        return tuple(markers[: len(markers) - self._left + 1])
 
     def follow(self, token: int) -> None:
         """`token` was chosen."""
@@ -46,60 +43,44 @@ class Quotation:
         elif token in self._sentences:
             self._rest, self._after = list(self._sentences[token]), token
             self._left -= 1
-            self._may_refuse = False
-        else:
-            self._left = 0
 
 
-class Choice:
-    """Lets through one of `tokens`."""
+class Excerpt:
+    """Lets through a part of one sentence as it stands there, after the sentence's marker.
 
-    def __init__(self, tokens: Iterable[int]) -> None:
-        self._tokens = tuple(tokens)
-
-    def allowed(self) -> tuple[int, ...]:
-        """The tokens."""
-        return self._tokens
-
-    def follow(self, token: int) -> None:
-        """Whichever was chosen, the next may be any of them again."""
-
-
-class Excerpt(Quotation):
-    """Lets through one sentence's marker, and then a part of that sentence as it stands there.
-
-    A part begins and ends where a word or a number does. With `number`, it begins with a digit or a Chinese numeral,
-    and sentences without any are left out.
+    A part begins and ends where a word or a number does; with `number`, it begins with a digit or a Chinese numeral.
     """
 
-    def __init__(self, tokenizer: Tokenizer, sentences: Mapping[int, Sequence[int]], *, number: bool = False) -> None:
-        told = {marker: _Told(tokenizer, marker, tokens, number) for marker, tokens in sentences.items()}
-        self._told = {marker: sentence for marker, sentence in told.items() if sentence.starts}
-        super().__init__(tokenizer, {marker: sentences[marker] for marker in self._told})
-        self._sentence: _Told | None = None
+    def __init__(self, tokenizer: Tokenizer, marker: int, tokens: Sequence[int], *, number: bool = False) -> None:
+        self._end, self._told = tokenizer.end, _Told(tokenizer, marker, tokens, number)
         self._at: tuple[int, ...] | None = None  # where the part may have come to; several while it is ambiguous
+
+    @property
+    def possible(self) -> bool:
+        """Whether the sentence has such a part."""
+        return bool(self._told.starts)
 
     def allowed(self) -> tuple[int, ...]:
         """The tokens that may come next; at least one."""
-        told = self._sentence
-        if told is None:
-            return super().allowed()
+        told = self._told
         if self._at is None:
-            return tuple({told.tokens[at]: None for at in told.starts})
+            return tuple({told.tokens[at]: None for at in told.starts}) or (self._end,)
         going = {told.tokens[at + 1]: None for at in self._at if at < told.last}
-        ending = (self._tokenizer.end,) if any(at in told.ends for at in self._at) else ()
-        return (*ending, *going) or (self._tokenizer.end,)
+        ending = (self._end,) if any(at in told.ends for at in self._at) else ()
+        return (*ending, *going) or (self._end,)
 
     def follow(self, token: int) -> None:
         """`token` was chosen."""
-        told = self._sentence
-        if told is None:
-            self._sentence = self._told.get(token)
-            super().follow(token)
-        elif self._at is None:
+        told = self._told
+        if self._at is None:
             self._at = tuple(at for at in told.starts if told.tokens[at] == token)
         else:
             self._at = tuple(at + 1 for at in self._at if told.tokens[at + 1 : at + 2] == (token,))
+
+
+def has_number(text: str) -> bool:
+    """Whether there is a digit or a Chinese numeral in `text`."""
+    return _NUMERAL.search(text) is not None
 
 
 class _Told:

@@ -1,11 +1,12 @@
 """One request inside the engine: what it asks, how far it is, and how its next token is chosen.
 
-The scheduler feeds it steps; it puts pieces where its consumer waits for them.
+The scheduler feeds it steps; it puts pieces where its consumer waits for them. A request may read several prompts
+before it answers: its plan yields them one after the other, is sent what each opens, and returns what to answer from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Literal, Protocol
@@ -35,6 +36,19 @@ class Constraint(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What an answer of at most `max_tokens` begins from; a `constraint` lets only its own tokens through."""
+
+    prompt: Sequence[int]
+    max_tokens: int
+    constraint: Constraint | None = None
+
+
+# Yields prompts to read, is sent the log probabilities (V,) of what follows each; None: there is nothing to answer.
+Plan = Generator[Sequence[int], Array, Start | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """One token: the text it made certain, its probability, and legacy's verdict and further check rounds.
 
@@ -56,7 +70,7 @@ class Outcome:
 
     `finish`: end (the model ended it), stop (a stop sequence), length (max_tokens), doubt (a snapshot was under its
     threshold: the text does not firmly state it; the doubtful token and what follows are not given out), cancelled
-    (nobody read on).
+    (nobody read on). A plan that comes to nothing ends in doubt. Tokens of prompts are those of all that were read.
     """
 
     prompt_tokens: int = 0
@@ -80,31 +94,30 @@ class Times:
 
 
 class Request:
-    """A prompt on its way to an answer.
+    """A plan on its way to an answer, holding room for `room` positions.
 
     `pieces` is where its consumer waits: pieces, then None, or an exception. `cancelled` may be set by any thread, also
     in the middle of a garbage collection, so without a lock; the rest is the scheduler's.
     """
 
     def __init__(
-        self, prompt: Sequence[int], domain: str, max_tokens: int, sampling: Sampling, tokenizer: Tokenizer,
-        stop: Sequence[str], snapshots: Snapshots, constraint: Constraint | None, outcome: Outcome,
+        self, plan: Plan, room: int, domain: str, sampling: Sampling, tokenizer: Tokenizer, stop: Sequence[str],
+        snapshots: Snapshots, outcome: Outcome,
     ) -> None:  # fmt: skip
-        self.prompt, self.domain, self.max_tokens = list(prompt), domain, max_tokens
+        self.positions, self.domain = room, domain
         self.outcome, self.times = outcome, Times()
         self.pieces: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
         self.cancelled = False
+        self.prompt: list[int] = []  # the one that is being read, or was last
         self.state: State | None = None
         self.token = tokenizer.pad  # the last one chosen
         self.reading = True  # not all of the prompt has been read
+        self._plan, self._start = plan, Start((), 0)
+        self._planning = True  # it has not come to what to answer from
         self._tokenizer, self._sampling, self._sampler = tokenizer, sampling, Sampler(sampling)
-        self._text, self._snapshots, self._constraint = TextStream(tokenizer, stop), snapshots, constraint
-        outcome.prompt_tokens, outcome.snapshots, outcome.finish = len(prompt), snapshots.taken, "length"
-
-    @property
-    def positions(self) -> int:
-        """How many it may come to hold."""
-        return len(self.prompt) + self.max_tokens
+        self._text, self._snapshots = TextStream(tokenizer, stop), snapshots
+        outcome.prompt_tokens, outcome.snapshots, outcome.finish = 0, snapshots.taken, "length"
+        self._go_on()
 
     @property
     def left(self) -> int:
@@ -117,15 +130,17 @@ class Request:
         self.pieces.put(None)
 
     def take(self, step: Step) -> bool:
-        """Choose the next token from `step` and give its piece out; whether there is to be another step."""
+        """Go on with the plan, or choose the next token from `step` and give its piece out; whether there is to be
+        another step, which is of another prompt where `reading` is true again."""
+        logprobs = log_softmax(step.logits)
+        if self._planning:
+            return self._go_on(logprobs)
         outcome, token = self.outcome, self._choose(step)
         if token == self._tokenizer.end:
             return self._ended("end")
-        logprobs = log_softmax(step.logits)
-        point = self._snapshots.point(token)
         probability = float(np.exp(logprobs[token]))
-        firm = self._snapshots.follow(token, point, probability)
-        if not firm and (self._constraint is None or point == "answer"):  # a quotation's numbers cannot be wrong
+        firm = self._snapshots.follow(token, probability)
+        if not firm and self._start.constraint is None:  # a quotation's numbers and names cannot be wrong
             return self._ended("doubt")
         self.token = token
         outcome.tokens.append(token)
@@ -133,7 +148,7 @@ class Request:
         self._give(self._piece(token, probability, logprobs, step))
         if self._text.stopped is not None:
             return self._ended("stop")
-        return len(outcome.tokens) < self.max_tokens or self._ended("length")
+        return len(outcome.tokens) < self._start.max_tokens or self._ended("length")
 
     def close(self, problem: BaseException | None = None) -> None:
         """Nothing more comes: give out what text was held back, or say what went wrong."""
@@ -144,12 +159,27 @@ class Request:
             self._give(Piece(self._tokenizer.pad, rest, 1.0))
         self.pieces.put(problem)
 
+    def _go_on(self, opened: Array | None = None) -> bool:
+        """Take the plan's next prompt, or what it comes to."""
+        try:
+            prompt = next(self._plan) if opened is None else self._plan.send(opened)
+        except StopIteration as found:
+            self._planning = False
+            if found.value is None:
+                return self._ended("doubt")
+            self._start = found.value
+            prompt = self._start.prompt
+        self.prompt, self.state, self.reading = list(prompt), None, True
+        self.outcome.prompt_tokens += len(self.prompt)
+        return True
+
     def _choose(self, step: Step) -> int:
-        if self._constraint is None:
+        constraint = self._start.constraint
+        if constraint is None:
             return self._sampler.choose(step.logits)
-        allowed = self._constraint.allowed()
+        allowed = constraint.allowed()
         token = allowed[0] if len(allowed) == 1 else allowed[self._sampler.choose(step.logits[list(allowed)])]
-        self._constraint.follow(token)
+        constraint.follow(token)
         return token
 
     def _piece(self, token: int, probability: float, logprobs: Array, step: Step) -> Piece:

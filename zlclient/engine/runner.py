@@ -11,7 +11,7 @@ temperature 0 it is the same every time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from ..errors import InputError
@@ -21,13 +21,15 @@ from .config import Generation
 from .departure import CURRENT
 from .metrics import Metrics
 from .model import Model
-from .request import Constraint, Finish, Outcome, Piece, Request
+from .request import Constraint, Finish, Outcome, Piece, Plan, Request, Start
 from .sampler import Sampling
 from .scheduler import Limits, Scheduler
 from .snapshots import Snapshots
 from .tokenizer import Tokenizer
 
 __all__ = ["Engine", "Finish", "Outcome", "Piece"]
+
+EVEN = 0.5  # the probability from which on an answer is likelier than none
 
 
 class Engine:
@@ -89,20 +91,43 @@ class Engine:
         """
         if not tokens or max_tokens < 1:
             raise InputError(f"{len(tokens)} prompt tokens and max_tokens = {max_tokens}: both must be at least 1")
-        request = Request(
-            tokens, domain, max_tokens, sampling or Sampling(), self.tokenizer, stop,
-            self._snapshots(domain, thresholds), constraint, outcome or Outcome(),
+        return self.run(
+            _at_once(Start(tokens, max_tokens, constraint)), len(tokens) + max_tokens,
+            domain=domain, sampling=sampling, stop=stop, thresholds=thresholds, outcome=outcome,
         )  # fmt: skip
+
+    def run(
+        self,
+        plan: Plan,
+        room: int,
+        *,
+        domain: str = "",
+        sampling: Sampling | None = None,
+        stop: Sequence[str] = (),
+        thresholds: bool = True,
+        outcome: Outcome | None = None,
+    ) -> Iterator[Piece]:
+        """As `stream`, from a plan that may read several prompts first, none of which with what is generated from it
+        may take more than `room` positions. But for its beginning it goes on in the engine's thread."""
+        request = Request(
+            plan, room, domain, sampling or Sampling(), self.tokenizer, stop,
+            Snapshots(self.tokenizer, self._thresholds(domain) if thresholds else {}), outcome or Outcome(),
+        )  # fmt: skip
+        if not request.prompt:
+            return iter(())
         self.scheduler.check(request)
         departure = CURRENT.get()
         if departure is not None:
             departure.then(request.give_up)
         return self._stream(request)
 
-    def _snapshots(self, domain: str, thresholds: bool) -> Snapshots:
+    def threshold(self, domain: str) -> float:
+        """The least probability of an answer in `domain`: the calibrated one, or EVEN."""
+        return self._thresholds(domain).get("answer", EVEN)
+
+    def _thresholds(self, domain: str) -> Mapping[str, float]:
         table = self.model.config.thresholds
-        known = table.get(domain) or table.get("general")
-        return Snapshots(self.tokenizer, known if known and thresholds else {})
+        return table.get(domain) or table.get("general") or {}
 
     def _stream(self, request: Request) -> Iterator[Piece]:
         self.scheduler.submit(request)
@@ -113,6 +138,12 @@ class Engine:
                 yield piece
         finally:
             request.cancelled = True
+
+
+def _at_once(start: Start) -> Plan:
+    """A plan that reads nothing before it answers."""
+    return start
+    yield
 
 
 @cache

@@ -86,7 +86,8 @@ class Scheduler:
         most = min(LONGEST, self.limits.positions)
         if request.positions > most:
             raise PromptTooLong(
-                f"{len(request.prompt)} prompt tokens and max_tokens = {request.max_tokens} are not within {most}"
+                f"a prompt of {len(request.prompt)} tokens and its answer may take {request.positions} positions, "
+                f"which are not within {most}"
             )
 
     def submit(self, request: Request) -> None:
@@ -186,9 +187,9 @@ class Scheduler:
         except Exception as problem:  # noqa: BLE001 - it goes to the request's consumer
             self._finish(request, problem)
             return
-        request.outcome.cached_tokens = reading.cached
         if step is not None:
             request.reading = False
+            request.outcome.cached_tokens += reading.cached
             self.metrics.read(len(request.prompt))
             self._take(request, step)
 
@@ -221,6 +222,8 @@ class Scheduler:
             self.metrics.token(request.times, self._clock())
         if not more:
             self._finish(request)
+        elif request.reading:
+            self._running[request] = None  # another prompt
 
     def _finish(self, request: Request, problem: Exception | None = None) -> None:
         with self._changed:

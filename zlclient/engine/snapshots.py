@@ -1,12 +1,13 @@
 """Thresholds at decision points: where an answer begins, and where a number, a date or a name begins in it.
 
-A tiny state machine follows the answer's tokens. At a decision point it takes a snapshot of the chosen token's
-probability and compares it with the static threshold that was calibrated for the domain on held-out data; between
-decision points it does nothing. The answer is `stated` as long as no snapshot was under its threshold.
+At a decision point a snapshot of the probability is compared with the static threshold that was calibrated for the
+domain on held-out data; between decision points nothing is done. Where an answer begins is decided before it is
+generated (see `deciding`). Within it a tiny state machine follows its tokens:
 
-      start ──marker──▶ copying ──digit──▶ number ──other──▶ copying
-        │                  └────capital──▶ name ───other──▶ copying
-        └──<none>──▶ not stated
+      ──▶ copying ──digit──▶ number ──other──▶ copying
+              └────capital──▶ name ───other──▶ copying
+
+A date begins with a number. The answer is `stated` as long as no snapshot was under its threshold.
 """
 
 from __future__ import annotations
@@ -45,23 +46,17 @@ class Snapshots:
         self._place = 0
         self.taken: list[Snapshot] = []
 
-    def point(self, token: int) -> Point | None:
-        """The decision point that choosing `token` next would be, if any."""
-        if self._tokenizer.marked(token) is not None:
-            return "answer" if token != self._sentence else None
-        kind = self._kind(token)
-        return kind if kind is not None and kind != self._inside else None
-
-    def follow(self, token: int, point: Point | None, probability: float) -> bool:
+    def follow(self, token: int, probability: float) -> bool:
         """Take note of the chosen token; False when it was a decision point under its threshold."""
+        before, self._place = self._inside, self._place + 1
         if self._tokenizer.marked(token) is not None:
-            self._sentence = token  # a marker within its own sentence ends no number or name
-        else:
-            self._inside = self._kind(token)
-        self._place += 1
-        if point is None:
+            if token != self._sentence:  # a marker within its own sentence ends no number or name
+                self._sentence, self._inside = token, None
             return True
-        snapshot = Snapshot(point, self._place - 1, probability, self._thresholds.get(point, 0.0))
+        self._inside = self._kind(token)
+        if self._inside is None or self._inside == before:
+            return True
+        snapshot = Snapshot(self._inside, self._place - 1, probability, self._thresholds.get(self._inside, 0.0))
         self.taken.append(snapshot)
         return snapshot.firm
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..prompt import Prompt
-from ..quoting import Quotation
-from ..runner import Engine, Outcome
+from ..deciding import LOOKS, Decision, decide
+from ..deciding import Question as Posed
+from ..runner import EVEN, Engine, Outcome
 from ..training.data import Document, Question
 
 SINGLE = ("fact", "loose", "unstated")  # kinds of questions that one sentence answers, or none
@@ -15,15 +15,16 @@ SINGLE = ("fact", "loose", "unstated")  # kinds of questions that one sentence a
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and its answer. `quoted` is the sentence answered with, None: the document does not state it.
+    """One question and what was decided. `quoted` is the sentence answered with, None: the document does not state it.
 
-    `probability` is that of the decision, which sentence or none, also where it was under its threshold.
+    `outcome` is that of the answer's own tokens where it was read on, else None; `right` says that the sentence, and
+    what was read of it, is the one meant.
     """
 
     question: Question
-    outcome: Outcome
+    decision: Decision
     quoted: int | None
-    probability: float
+    outcome: Outcome | None
     right: bool
 
 
@@ -33,8 +34,8 @@ def ask(
     *,
     domain: str | None = None,
     thresholds: bool = True,
+    looks: int = LOOKS,
     free: bool = False,
-    whole: bool = False,
     before: str = "",
 ) -> Iterator[Asked]:
     """Greedy answers to every question of `document` that one sentence answers, or none.
@@ -44,33 +45,31 @@ def ask(
         document: what is asked about.
         domain: whose anchors and thresholds apply; None: the document's own where it is tagged, else `general`.
         thresholds: whether the calibrated thresholds may refuse.
-        free: without the constraint that only whole sentences are quoted, which the responder always sets; what is
-            left to the model then is not only which sentence, but every token of it.
-        whole: read an answer to its end. A quotation is settled by its first token, so its end is only of interest
-            for the snapshots on the way; free answers are always read whole.
+        looks: as in `decide`.
+        free: read on, without the constraint that quotes the sentence decided on, which is always set in serving: the
+            model is left with every token of it.
         before: text put before each question.
     """
-    prompt, tokenizer = Prompt(engine.tokenizer), engine.tokenizer
-    passage = prompt.passage(document.sentences, tag=document.tag)
-    quoted = {prompt.marker(at): prompt.sentence(at, text)[1:] for at, text in enumerate(document.sentences)}
+    if domain is None:
+        domain = document.domain if document.tag else "general"
     for question in document.questions:
         if question.kind not in SINGLE:
             continue
-        outcome, probability = Outcome(), 0.0
-        for piece in engine.stream(
-            [*passage, *prompt.question(before + question.text)],
-            domain=(document.domain if document.tag else "general") if domain is None else domain,
-            thresholds=thresholds, outcome=outcome, constraint=None if free else Quotation(tokenizer, quoted),
-            max_tokens=max(map(len, quoted.values())) + 8 if whole or free else 1,
-        ):  # fmt: skip
-            probability = probability or piece.probability
-        if not probability and outcome.snapshots:  # the decision itself was doubted
-            probability = outcome.snapshots[0].probability
-        refused = outcome.finish == "doubt" or outcome.tokens[:1] in ([], [tokenizer.none])
-        at = None if refused else prompt.marked(outcome.tokens[0])
-        if free:
-            gold = prompt.answer([(at, document.sentences[at]) for at in question.answers])
-            right = bool(question.answers) and outcome.finish == "end" and outcome.tokens == gold[:-1]
-        else:
-            right = bool(question.answers) and at == question.answers[0]
-        yield Asked(question, outcome, at, probability, right)
+        asked = Posed(engine.tokenizer, document.sentences, before + question.text, tag=document.tag)
+        decision = decide(engine, asked, domain=domain, looks=looks)
+        if decision is None:
+            continue
+        stated = decision.stated if thresholds else decision.snapshot.probability >= EVEN
+        right = stated and decision.index in question.answers
+        outcome = Outcome() if free and stated else None
+        if outcome is not None:
+            for _ in engine.stream(
+                decision.prompt,
+                domain=domain,
+                thresholds=thresholds,
+                outcome=outcome,
+                max_tokens=len(decision.told) + 8,
+            ):
+                pass
+            right = right and outcome.finish == "end" and outcome.tokens == decision.told
+        yield Asked(question, decision, decision.index if stated else None, outcome, right)

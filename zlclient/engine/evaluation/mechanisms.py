@@ -14,6 +14,7 @@ from typing import Any
 
 from ..checkpoint import Checkpoint
 from ..config import Generation
+from ..deciding import LOOKS
 from ..model import Model
 from ..runner import Engine
 from ..training.data import Document
@@ -76,10 +77,15 @@ def effects(checkpoints: Mapping[Generation, Checkpoint], documents: Sequence[Do
             "position layer": exact_match(unplaced, documents),
         },
     }
-    return {
-        name: {"whole": _scores(whole[name])} | {part: _effect(whole[name], tally) for part, tally in found.items()}
-        for name, found in parts.items()
+    found = {
+        name: {"whole": _scores(whole[name])} | {part: _effect(whole[name], tally) for part, tally in tallies.items()}
+        for name, tallies in parts.items()
     }
+    for name, engine in {"auto": auto, "legacy": legacy}.items():
+        # Without thresholds, since they were calibrated for both readings.
+        twice, once = (exact_match(engine, documents, thresholds=False, looks=looks) for looks in (LOOKS, 0))
+        found[name]["second reading"] = _effect(twice, once)
+    return found
 
 
 def _scores(tally: Tally) -> dict[str, float]:

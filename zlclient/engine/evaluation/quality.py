@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..answering import Answer, answer, excerpt
+from ..answering import excerpt
+from ..deciding import Question, decide
 from ..runner import Engine
 from ..safetensors import Array
 from ..training.data import FACTS_ONLY, Document, Language, make_document
@@ -170,7 +171,7 @@ def values(engine: Engine, documents: Sequence[Document]) -> dict[str, Any]:
 
 def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Answers about written passages. A case has `text` and `asks`: a question, and what only the right sentence holds
-    (None: the passage does not say). An answer is the sentence it quotes, so its first token is all that is decoded."""
+    (None: the passage does not say)."""
     from ...serving.responders.reading import sentences
     from ..domains import domain_of
 
@@ -181,15 +182,15 @@ def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
         domain, tag = domain_of(case["text"])
         right = 0
         for question in case["asks"]:
-            result = Answer()
-            for _ in answer(engine, told, question["question"], domain=domain, tag=tag, max_tokens=1, result=result):
-                pass
+            posed = Question(engine.tokenizer, told, question["question"], tag=tag)
+            decision = decide(engine, posed, domain=domain)
+            quoted = told[decision.index] if decision and decision.stated else None
             if question["holds"] is None:
                 refusals_meant += 1
-                refused_right += not result.stated
-                right += not result.stated
+                refused_right += quoted is None
+                right += quoted is None
             else:
-                right += any(question["holds"] in told[at] for at in result.sentences)
+                right += quoted is not None and question["holds"] in quoted
         rows.append((len(case["asks"]), right))
     return {**_shares(rows), "refused": f"{refused_right} of {refusals_meant}"}
 

@@ -49,7 +49,7 @@ class Job:
     def __init__(self, prompt: Sequence[int], sampling: Sampling, room: int) -> None:
         self.prompt, self.sampling, self.room = prompt, sampling, room
         # The scheduler's own account: its reader may be some tokens behind, or stop before.
-        self.outcome = Outcome(finish="length")
+        self.outcome = Outcome(finish="length", prompt_tokens=len(prompt))
         self.given: SimpleQueue[int | BaseException | None] = SimpleQueue()
         self.times = Times()
         self.cancelled = False

@@ -1,7 +1,7 @@
 """The thresholds of auto, calibrated once on held-out documents of each domain.
 
-answer        the probability of the sentence marker under which more would be right if the model refused: it makes
-              the share of right outcomes (right answers, and refusals where the document does not say) largest
+answer        the probability of a decision under which more is right if the model refuses: it makes the sum of exact
+              match and of the F1 of refusing largest
 number, name  the probability that all but QUANTILE of the right answers' numbers and names reach
 """
 
@@ -19,25 +19,24 @@ from ..runner import Engine
 from .data import DOMAINS, Mix, make_document
 
 QUANTILE = 0.005
-Seen = tuple[float, bool, bool]  # the marker's probability (0: refused), whether it is right, whether refusing is
+Seen = tuple[float, bool, bool]  # a decision's probability, whether its sentence is right, whether refusing is
 
 
-def calibrate(checkpoint: Checkpoint, *, documents: int = 300, seed: int = 0) -> Checkpoint:
+def calibrate(checkpoint: Checkpoint, *, documents: int = 600, seed: int = 0) -> Checkpoint:
     """`checkpoint` with a table of thresholds in its configuration."""
     engine = Engine(checkpoint)
     rng = random.Random(f"calibration:{seed}")
     answers: dict[str, list[Seen]] = {name: [] for name in DOMAINS}
     details: dict[str, dict[str, list[float]]] = {name: {"number": [], "name": []} for name in DOMAINS}
     for _ in range(documents):
-        document = make_document(rng, rng.choice((4, 6, 8, 12)), 6, mix=Mix(loose=0.2))
+        document = make_document(rng, rng.choice((4, 8, 24)), 6, mix=Mix(loose=0.2))
         domain = document.domain if document.tag else "general"
-        for asked in ask(engine, document, thresholds=False, whole=True):
-            probability = 0.0 if asked.quoted is None else asked.probability
-            answers[domain].append((probability, asked.right, not asked.question.answers))
-            if asked.right:
-                for point in asked.outcome.snapshots[1:]:
-                    if point.point != "answer":
-                        details[domain][point.point].append(point.probability)
+        for asked in ask(engine, document, thresholds=False, free=True):
+            decision, meant = asked.decision, asked.question.answers
+            answers[domain].append((decision.snapshot.probability, decision.index in meant, not meant))
+            if asked.right and asked.outcome is not None:
+                for point in asked.outcome.snapshots:
+                    details[domain][point.point].append(point.probability)
     table = {
         name: {
             "answer": _threshold(answers[name]),
@@ -49,20 +48,19 @@ def calibrate(checkpoint: Checkpoint, *, documents: int = 300, seed: int = 0) ->
 
 
 def _threshold(seen: Sequence[Seen]) -> float:
-    """The threshold with the largest sum of exact match and F1, halfway between two probabilities; 0 adds none."""
+    """The threshold with the largest sum of exact match and F1, halfway between two probabilities; 0 refuses none."""
     ordered = sorted(seen)
     answerable = sum(not refusable for *_, refusable in ordered)
     meant = len(ordered) - answerable
     right = sum(is_right for _, is_right, _ in ordered)
     both = said = 0
-    best, threshold = -1.0, 0.0
-    for at, (probability, is_right, refusable) in enumerate(ordered):
-        # Everything before `at` is refused; what was refused anyway always is.
+    best, threshold, before = -1.0, 0.0, 0.0
+    for probability, is_right, refusable in ordered:
+        # Everything before this one is refused.
         value = right / max(1, answerable) + 2 * both / max(1, said + meant)
-        if probability > 0 and value > best:
-            before = ordered[at - 1][0] if at else 0.0
-            best, threshold = value, (before + probability) / 2 if before else 0.0
-        right, both, said = right - is_right, both + refusable, said + 1
+        if value > best:
+            best, threshold = value, (before + probability) / 2 if said else 0.0
+        right, both, said, before = right - is_right, both + refusable, said + 1, probability
     return threshold
 
 

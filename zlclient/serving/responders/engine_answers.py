@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from ...engine.answering import LONGEST_SENTENCE, Answer, answer
+from ...engine.answering import Answer, answer, summary
 from ...engine.domains import domain_of
 from ...engine.request import Piece
 from ...engine.runner import Engine
@@ -82,8 +83,8 @@ def _events(engine: Engine, task: Task, result: Answer, first: str | None, texts
 
 
 def _sure(result: Answer) -> bool:
-    """Whether the sentence that was chosen first was chosen with SURE."""
-    return bool(result.outcome.snapshots) and result.outcome.snapshots[0].probability >= SURE
+    """Whether it was decided with SURE."""
+    return result.decision is not None and result.decision.snapshot.probability >= SURE
 
 
 def _laid_out(form: Form, texts: Iterator[str]) -> Generator[str]:
@@ -94,11 +95,12 @@ def _laid_out(form: Form, texts: Iterator[str]) -> Generator[str]:
 
 def _texts(engine: Engine, task: Task, result: Answer) -> Generator[str]:
     """The answer as it is generated; closing it ends the work."""
-    count = min(asked_count(task.reading.question), len(task.told)) if task.summary else 1
-    yield from answer(
-        engine, task.told, task.reading.question, domain=task.domain, tag=task.tag, sampling=_sampling(task.ask),
-        result=result, count=count, max_tokens=2 * LONGEST_SENTENCE * count,
-    )  # fmt: skip
+    question, told, sampling = task.reading.question, task.told, _sampling(task.ask)
+    options: dict[str, Any] = {"domain": task.domain, "tag": task.tag, "sampling": sampling, "result": result}
+    if task.summary:
+        yield from summary(engine, told, question, min(asked_count(question), len(told)), **options)
+    else:
+        yield from answer(engine, told, question, **options)
 
 
 def _chosen(tokenizer: Tokenizer, piece: Piece) -> Chosen:
