@@ -21,8 +21,10 @@ FAINT = np.float32(-80)
 
 def rms_norm(x: Array) -> Array:
     """x over its root mean square, row by row; the learned weights are folded into what comes next."""
-    mean = np.einsum("td,td->t", x, x)[:, None] / np.float32(x.shape[-1])
-    return x / np.sqrt(mean + EPSILON)
+    mean = np.vecdot(x, x)
+    mean /= np.float32(x.shape[-1])
+    mean += EPSILON
+    return x / np.sqrt(mean, out=mean)[:, None]
 
 
 def convolve(h: Array, taps: Array) -> Array:
