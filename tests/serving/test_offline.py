@@ -149,12 +149,45 @@ def test_nothing_asked_about_nothing():
             ["Dr. Lee paid $4.2 million.", "J. Smith left at 9 a.m. today."],
         ),
         ("一。二！三？“四。”五", ["一。", "二！", "三？", "“四。”", "五"]),
+        ("Shoes are required in hall B. Forklifts go first.", ["Shoes are required in hall B.", "Forklifts go first."]),
         ("a\n\nb\n", ["a", "b"]),
         ("", []),
     ],
 )
 def test_sentences(given: str, cut: list[str]):
     assert sentences(given) == cut
+
+
+@pytest.mark.parametrize(
+    ("request_", "question"),
+    [
+        (
+            "下面是一本书的信息，转换成JSON格式，键为书名、页数。\n书名：雨巷里的修表匠\n页数：312",
+            "下面是一本书的信息，转换成JSON格式，键为书名、页数。",
+        ),
+        (
+            "需要报修人、电话这几项，原文在下面：\n\n我是七号楼的费凯，电话17788203345。",
+            "需要报修人、电话这几项，原文在下面",
+        ),
+        (
+            "Maria works in Sales. Kofi works in Legal.\n\n-> table with name, department",
+            "-> table with name, department",
+        ),
+        (
+            "Context: The deposit is two months' rent.\n\nQ1: How much is it?\nQ2: Who pays?",
+            "How much is it?\nWho pays?",
+        ),
+    ],
+)
+def test_a_request_is_told_from_its_text(request_: str, question: str):
+    reading = read(ask(request_))
+    assert (reading.question, bool(reading.passage)) == (question, True)
+
+
+def test_lines_that_only_divide_are_no_part_of_a_text():
+    assert (
+        read(ask("Summarize this.\n\n---\nOne.\n* * *\nTwo - or - three.\n=====")).passage == "One.\nTwo - or - three."
+    )
 
 
 def test_tags_are_taken_off():

@@ -42,7 +42,7 @@ def test_the_values_of_a_kind(kind: str, text: str, values: list[str]):
     ("field", "kind"),
     [
         ("due_date", "date"), ("Email address", "email"), ("订单号", "code"), ("实付金额", "money"), ("甲方", "organisation"),
-        ("customerName", "person"), ("毛利率", "percent"), ("colour", None), ("标题", None),
+        ("customerName", "person"), ("毛利率", "percent"), ("colour", "colour"), ("学历", "degree"), ("flavour", None), ("标题", None),
     ],
 )  # fmt: skip
 def test_a_fields_name_tells_its_kind(field: str, kind: str | None):

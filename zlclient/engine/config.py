@@ -25,7 +25,7 @@ class ModelConfig:
     anchors        auto: soft prompt tokens a domain has, seen by the lowest `anchor_layers` layers
     entropy_bound  auto: an attention head whose entropy over ln(visible keys) exceeds it adds nothing; None: no gate
     domains        the domains in the order of the anchors; the first is the one of untagged text
-    thresholds     auto: domain → least probability of an answer, and of a number's or a name's first token, to be stated
+    thresholds     auto: domain → the least probability of an answer and of the first token of a number or a name in it
     """
 
     generation: Generation

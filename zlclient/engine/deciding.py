@@ -98,7 +98,7 @@ class Question:
                 alone.append(self._log_odds((yield self._written([self._sentences[at]])), 1))
             scores = FIRST * scores + np.concatenate(alone)
         chosen = Sampler(sampling or Sampling()).choose(scores)
-        at, probability = best[chosen], float(1 / (1 + np.exp(-scores[chosen])))
+        at, probability = best[chosen], float(np.exp(-np.logaddexp(0, -scores[chosen])))
         marker, *told = self._prompt.sentence(0, self._sentences[at], LONGEST_SENTENCE)
         prompt = [*self._written([self._sentences[at]]), marker]
         return Decision(at, Snapshot("answer", 0, probability, threshold), prompt, told)

@@ -16,7 +16,8 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ...errors import ConfigError
-from .reading import Language, names_of_fields
+from ..value_kinds import kind_of
+from .reading import SUMMARY, Language, names_of_fields
 
 Kind = Literal["plain", "bullets", "numbers", "table", "json"]
 Row = Sequence[str | None]
@@ -89,6 +90,8 @@ def form_of(question: str) -> Form:
 
 def _fields(question: str) -> tuple[str, ...]:
     """The names in `extract A, B and C`: two or more, each short; none where it is a list of sentences or the like."""
+    if SUMMARY.search(question) and not _patterns().named.search(question):
+        return ()
     for wanted in _wanted(question):
         names = _names(wanted)
         if len(names) > 1:
@@ -105,6 +108,8 @@ def _wanted(question: str) -> Iterator[str]:
     for pattern in patterns.wanted:
         yield from (match[1] for match in pattern.finditer(question))
     yield from (line for line in question.split("\n") if names_of_fields(line))
+    for pattern in patterns.questions:
+        yield from (match[1] for match in pattern.finditer(question) if all(map(kind_of, _names(match[1]))))
     for pattern in patterns.listed if patterns.extracts.search(question) else ():
         yield from (match[1] for match in pattern.finditer(question))
 
@@ -135,7 +140,9 @@ class _Patterns:
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
     wanted: tuple[re.Pattern[str], ...]
     extracts: re.Pattern[str]
+    named: re.Pattern[str]
     listed: tuple[re.Pattern[str], ...]
+    questions: tuple[re.Pattern[str], ...]
     manner: re.Pattern[str]
     outside: re.Pattern[str]
     between: re.Pattern[str]
@@ -153,7 +160,9 @@ def _patterns() -> _Patterns:
             kinds=tuple((kind, _compiled(data["kind"][kind])) for kind in _KINDS),
             wanted=tuple(map(_compiled, fields["wanted"])),
             extracts=_compiled(fields["extracts"]),
-            listed=tuple(map(_compiled, fields["listed"])),
+            named=_compiled(fields["named"]),
+            listed=tuple(_compiled(pattern.replace("{word}", fields["word"])) for pattern in fields["listed"]),
+            questions=tuple(map(_compiled, fields["questions"])),
             manner=_compiled(f"(?:{'|'.join(fields['manner'])})$"),
             outside=_compiled(f"^{fields['outside']}"),
             between=_compiled(fields["between"]),

@@ -34,7 +34,7 @@ _TEXT_LABEL = (
     r"(?:text|passage|context|document|article|source|content|background|material|paragraph|report|e-?mail|mail|message"
     r"|notes?|input|transcript|review|log|conversation|ticket|letter)"
 )
-_ASK_LABEL = r"问题|提问|问|任务|要求|指令|请回答|question|query|q|task|instructions?|request"
+_ASK_LABEL = r"问题\d?|提问|问\d?|任务|要求|指令|请回答|question(?: \d)?|query|q\d?|task|instructions?|request"
 # Where an answer is to go: no part of what is asked.
 _ANSWER_LABEL = re.compile(
     r"\n[ \t*#]*(?:答案?|回答|输出|answer|a|output|response|summary|json)[*]*[ \t]*[:：][*]*\s*$", re.IGNORECASE
@@ -45,7 +45,7 @@ _LABEL = re.compile(
 )
 SUMMARY = re.compile(
     r"总结|概括|摘要|概述|归纳|提炼|简述|缩写成|要点"
-    r"|讲了?(?:啥|什么|些什么)|说了?(?:啥|些什么)|大意|主旨|中心思想|浓缩|太长不看|长话短说|压缩[成到]|梗概"
+    r"|[一两二三\d]句话(?:怎么|来|去)?(?:说|讲|描述|表达|表述|介绍)|讲了?(?:啥|什么|些什么)|说了?(?:啥|些什么)|大意|主旨|中心思想|浓缩|太长不看|长话短说|压缩[成到]|梗概"
     r"|summar|tl;?dr|\babstract\b|key points|main points|\bgist\b|condense|shorten|takeaways"
     r"|\bsum(?:med|ming)? (?:\w+ )?up\b|\bboil\b.*\bdown\b|\brecap\b|nutshell|\boverview\b|\bdigest\b"
     r"|what(?:.s| is| does) (?:this|that|the \w+|it)(?: \w+)? (?:about|say)\b",
@@ -68,6 +68,8 @@ _INSTRUCTION = re.compile(
     r"|can you|could you|would you|i (?:only |just )?(?:need|want)|i.d like|just|only|need|which|here (?:is|are)"
     r"|below is|the following|from (?:this|these|the|it)|quick question)\b"
     r"|.{0,40}\b(?:as|into|in) (?:a |an )?(?:\w+ )?(?:list|table|check ?list|json)\b"
+    r"|.{0,30}\b(?:table|list|json)\b,? (?:with|of|containing)\b"
+    r"|.{0,60}(?:json|表格|清单|字段|键名?[为是]|[几两三四五六]项|一行一[个条项])"
     r"|.{0,30}\b(?:extract|pull out|fill in|summari[sz]e|as json|as a table|bullet points?)\b"
     r"|.{0,30}(?:请你?|帮我?忙?|麻烦|想).{0,20}(?:提取|抽取|整理|总结|概括|列出|改成|转成|变成|转换|做成|归纳|识别|填)"
     r"|改|转[成换为]|做[成个]|生成|写|给|统计|分类|纠正|润色|比较|解释|帮|麻烦|能不能|能否|可以|分析|判断|输出|抽出|算|列)",
@@ -76,7 +78,8 @@ _INSTRUCTION = re.compile(
 # Where a sentence ends. A full stop ends it before a space and a capital, a digit or Han, not after an initial or title
 _END = re.compile(
     r"[。！？]+[」』”’）\")]*|[!?]+[\"')]*(?=\s|$)"
-    r"|(?<!\b[A-Z])(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
+    r"|(?:(?<!\b[A-Z])|(?<=\b(?:[Hh]all|[Rr]oom|[Pp]art|[Pp]lan|[Gg]ate|[Ww]ing|[Tt]eam|[Uu]nit|[Tt]ype) [A-Z]))"
+    r"(?<!\b[DMS]r)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bvs)\.+[\"')]*"
     r"(?=\s+[\"'(A-Z0-9\u4e00-\u9fff]|\s*$|\n)|\n"
 )
 _COMMAS = re.compile(r"\s*[、，,；;]\s*(?:and\s+|和)?|\s+and\s+|以及|和")
@@ -86,6 +89,7 @@ _JOINED = re.compile(r",?\s+and\s+(?=(?:\w+ )?(?:what|when|where|who|why|how|whi
 _BLANK = re.compile(r"(?m)^[ \t\-*•]*[^:：\n]{1,32}[:：][ _…]*$\n?")
 _TEMPLATE = re.compile(rf"(?:{_BLANK.pattern[4:]}){{2,}}", re.MULTILINE)
 _LEAD = re.compile(r"^[^\n:：?？]{2,60}[:：]\s*(?=\S)")
+_RULE = re.compile(r"(?m)^[ \t]*([-*_=~])(?:[ \t]?\1){2,}[ \t]*(?:\n|$)")  # a line that only divides a text
 _EDGE = 1000  # characters
 _SHORTEST = 20  # characters of what may be a text
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -125,7 +129,7 @@ def read(ask: Ask) -> Reading:
                 break
     if not passages:
         passages = _system_passages(ask.system)
-    return Reading(_plain(question.strip()), "\n".join(passages).strip(), language)
+    return Reading(_plain(question.strip()), _RULE.sub("", "\n".join(passages)).strip(), language)
 
 
 def _plain(question: str) -> str:

@@ -22,6 +22,7 @@ _LEADING = re.compile(
     r"^(?:(?:and|then|at|on|by|from|with|for|to|of|the|a|is|are|was|costs?|comes? to|gives?)\s+|[在于由和与为是的每])+",
     re.IGNORECASE,
 )
+_COUNTED = r"\s+([A-Za-z][\w'-]*(?: (?!and\b)[\w'-]+){0,3}?)\s+(?:at|for|of|costs?)\b"  # (14) desk lamps at
 _SUBJECT = re.compile(
     r"^[^\d，,：:；;。|]+?(?=每|的|为|是|售价|单价|价格|：|:|，|,|\s(?:is|are|costs?|was|at|for|-)\s|\d|$)"
 )
@@ -77,7 +78,7 @@ def _completed(fields: Sequence[str], row: list[str | None], part: str) -> Row:
     if len(empty) != 1:
         return row
     counts = [value for field, value in zip(fields, row, strict=True) if value and kind_of(field) == "quantity"]
-    if counts and (thing := re.search(re.escape(counts[0]) + r"\s+([A-Za-z][\w' -]*?)\s+(?:at|for|of|costs?)\b", part)):
+    if counts and (thing := re.search(re.escape(counts[0]) + _COUNTED, part)):
         row[empty[0]] = thing[1]  # 14 desk lamps at $32.50
         return row
     if empty[0] == 0 and (subject := _SUBJECT.match(part.strip(_EDGES))):

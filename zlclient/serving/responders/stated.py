@@ -28,6 +28,7 @@ _GOVERNED = re.compile(
     r"(?:\b(?:is|was|are|were|of|to|at|by|CEO|CFO|CTO|[Mm]anager|[Dd]irector|[Pp]resident|[Cc]hair\w*)|[:：为是达]"
     r"|[费额价金款润入率期日间]约?|经理|总裁|董事长?|主任|总监|院长|校长)\s*$"
 )
+_SET_AT = frozenset({"address", "date", "time"})
 _ELSE = {"date": "time", "time": "date", "title": "role"}  # the kind to look for where there is none of the first
 _ADDRESSED = re.compile(r"(?:\b(?:[Dd]ear|[Hh]i|[Hh]ello|[Hh]ey)|尊敬的|亲爱的)\s*$")
 _SIGNED = re.compile(
@@ -38,6 +39,7 @@ _COPULA = (
     r"(?:为|是|叫|名为|[:：=]|(?<=[A-Za-z])\s+(?:named"
     r"|(?:is|was|are|were|will be)(?: (?:given|set|fixed|reported|stated|listed) (?:as|at))?)(?=\s))\s*"
 )
+_SET = r"(?:[设定位改选]?[在于]|[定改]到)(?=\S)"  # 地点在三楼, 时间定于周五
 _APPOSED = re.compile(r"\s*[(（](?:the |a |an |以下简称|下称|简称)?[\"“”‘’']?")  # Ines Ferreira (the tenant)
 _ENDS = re.compile(r"[。！？\n；;]|(?<!\b[Nn]o)[.!?]\s")
 _STOP = re.compile(r",(?!\d{3}(?!\d))|[，。；;、\n！？!?（(|]|(?<!\b[DMS]r)\.(?=\s|$)|\s[-–—]\s|$")
@@ -79,7 +81,8 @@ def _labelled(field: str, text: str) -> str | None:
 
 def _after_copula(field: str, spans: list[Span], text: str) -> str | None:
     """What follows `field is` in its clause: the value of its kind that begins there, or all of a short clause."""
-    match = re.search(re.escape(spoken(field)) + _COPULA + r"(?=\S)", text, re.IGNORECASE)
+    copula = f"(?:{_COPULA}|{_SET})" if kind_of(field) in _SET_AT else _COPULA
+    match = re.search(re.escape(spoken(field)) + copula + r"(?=\S)", text, re.IGNORECASE)
     if match is None:
         return None
     at = match.end()
@@ -160,13 +163,23 @@ def _named(name: str, text: str) -> list[Span]:
         sizes = (3, 2) if len(name) > 3 else (2,)
         parts = (part for size in sizes for part in (name[:size], name[-size:]))
         return next((places for part in parts if (places := _all(part, text))), list[Span]())
+    words_of = name.split()
+    for size in range(len(words_of) - 1, 1, -1):  # `check-in` for a check-in date
+        for at in range(len(words_of) - size + 1):
+            phrase = r"[ -]".join(map(re.escape, words_of[at : at + size]))
+            if places := _matches(rf"\b{phrase}\b", text):
+                return places
     wanted = set(terms_of(name))
     words = re.finditer(r"[A-Za-z][A-Za-z'-]*", text)
     return [Span(match[0], match.start()) for match in words if wanted & set(_word_terms(match[0]))]
 
 
 def _all(part: str, text: str) -> list[Span]:
-    return [Span(match[0], match.start()) for match in re.finditer(re.escape(part), text, re.IGNORECASE)]
+    return _matches(re.escape(part), text)
+
+
+def _matches(pattern: str, text: str) -> list[Span]:
+    return [Span(match[0], match.start()) for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
 @cache
