@@ -60,4 +60,4 @@ def clients() -> Clients:
 @pytest.fixture(params=["process", "port"])
 def either(request: pytest.FixtureRequest, port: str) -> Clients:
     """Clients in process and over a socket, with a read timeout short enough to wait for."""
-    return clients_at(port, 0.3) if request.param == "port" else clients_in_process(LocalServer(), 0.3)
+    return clients_at(port, 1.0) if request.param == "port" else clients_in_process(LocalServer(), 1.0)

@@ -22,10 +22,10 @@ from zlclient.serving.responders.stated import stated_value
 
 FOLDER = Path(__file__).parents[1] / "cases"
 # Share of right answers that each set must keep. The rules were made on the first five: 50, 50, 80, 50 and 60 requests, of
-# which 19, 13, 25, 19 and 37 were met when they were new.
+# which 19, 13, 25, 19 and 37 were met when they were new. The last was written apart and never looked at, only counted.
 PASS_MARKS = {
     "everyday.yaml": 0.86, "everyday_second.yaml": 0.8, "everyday_third.yaml": 0.74, "everyday_fourth.yaml": 0.5,
-    "everyday_fifth.yaml": 0.7,
+    "everyday_fifth.yaml": 0.7, "everyday_held_out.yaml": 0.5,
 }  # fmt: skip
 BOOKING = "We confirm the reservation for Samuel Whitlock. Check-in is on 5 October from 3 pm, check-out on 9 October."
 LEASE = (
