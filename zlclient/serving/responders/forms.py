@@ -26,6 +26,8 @@ _HEADS = {"zh": ("字段", "内容"), "en": ("Field", "Value")}
 _KINDS: tuple[Kind, ...] = ("json", "table", "numbers", "bullets")
 _LONGEST = {"zh": 12, "en": 32}  # characters of a field's name
 _KEYS = re.compile(r"[{,]\s*\"([^\"]+)\"\s*:")  # {"name": "", "date": ""}
+_REMARK = re.compile(r"(?<=\S)\s?[(（][^()（）]*[)）]?")  # guest (full name)
+_CLAUSE = re.compile(r"(?<=\w)\s+(?:it|they|he|she|you|we|that|which|when|where)\s.*", re.DOTALL)  # the date it is due
 _BLANKS = re.compile(r"(?m)^[\s\-*•]*([^:：\n]{1,32})[:：][ _…]*$")  # a template: labels with nothing after them
 _FILE = "serving/data/forms.toml"
 
@@ -117,7 +119,7 @@ def _wanted(question: str) -> Iterator[str]:
 def _names(wanted: str) -> tuple[str, ...]:
     """The names in `wanted`, or none where one of its parts is no name."""
     patterns = _patterns()
-    text = wanted.strip(" .。:：")
+    text = _REMARK.sub("", wanted).strip(" .。:：")
     while (fewer := patterns.manner.sub("", text).strip()) != text:
         text = fewer
     text = patterns.outside.sub("", text)
@@ -128,7 +130,8 @@ def _names(wanted: str) -> tuple[str, ...]:
 
 
 def _named(part: str) -> str:
-    return _patterns().lead.sub("", part.strip(" \t:：\"'“”‘’「」`().（）")).strip()
+    plain = _CLAUSE.sub("", _patterns().lead.sub("", part.strip(" \t:：\"'“”‘’「」`().（）")))
+    return plain.strip()
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -70,6 +70,7 @@ _INSTRUCTION = re.compile(
     r"|.{0,40}\b(?:as|into|in) (?:a |an )?(?:\w+ )?(?:list|table|check ?list|json)\b"
     r"|.{0,30}\b(?:table|list|json)\b,? (?:with|of|containing)\b"
     r"|.{0,60}(?:json|表格|清单|字段|键名?[为是]|[几两三四五六]项|一行一[个条项])"
+    r"|.{0,40}(?:列出来|摘出来|挑出来|找出来|整理出来|提取出来|都?给我列)"
     r"|.{0,30}\b(?:extract|pull out|fill in|summari[sz]e|as json|as a table|bullet points?)\b"
     r"|.{0,30}(?:请你?|帮我?忙?|麻烦|想).{0,20}(?:提取|抽取|整理|总结|概括|列出|改成|转成|变成|转换|做成|归纳|识别|填)"
     r"|改|转[成换为]|做[成个]|生成|写|给|统计|分类|纠正|润色|比较|解释|帮|麻烦|能不能|能否|可以|分析|判断|输出|抽出|算|列)",
@@ -198,12 +199,14 @@ def split(text: str) -> tuple[str, list[str]]:
     if template and len(rest := text.replace(template[0], "").strip()) > _SHORTEST:
         question, passages = split(rest)  # labels with nothing after them are a template to fill in
         return "\n".join([question, *(blank.strip() for blank in blanks)]).strip(), passages
+    marked = list(_FENCES.finditer(text))
     fenced = [
         untagged(inner)
-        for match in _FENCES.finditer(text)
+        for match in marked
         if (inner := match["inner"] or match["quoted"] or match["code"] or _unquoted(match["block"]))
     ]
-    if fenced:
+    # What is only quoted (> …) is the text where the rest is a request: a thread of mails has quotes within it.
+    if fenced and (any(not match["block"] for match in marked) or _short_request(_FENCES.sub("\n", text).strip())):
         return _without_labels(_FENCES.sub("\n", text)), fenced
     quotes = _QUOTES.findall(text)
     rest = _QUOTES.sub("\n", text).strip()

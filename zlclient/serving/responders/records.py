@@ -89,7 +89,7 @@ def _completed(fields: Sequence[str], row: list[str | None], part: str) -> Row:
         rest = rest.replace(value or "", " ", 1)
     for field in fields:
         rest = re.sub(re.escape(spoken(field)), " ", rest, count=1, flags=re.IGNORECASE)
-    rest = _LEADING.sub("", re.sub(r"\s+", " ", rest).strip(_EDGES)).strip(_EDGES)
+    rest = _LEADING.sub("", re.sub(r"\s+", " ", rest).strip(_EDGES)).strip(_EDGES + "是在于为由")
     row[empty[0]] = rest or None
     return row
 

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cache
 
+from ..field_names import names_like
 from ..field_values import spoken
 from ..value_kinds import Span, found, is_bare, kind_of, places_of
 from .reading import language_of
@@ -28,6 +29,7 @@ _GOVERNED = re.compile(
     r"(?:\b(?:is|was|are|were|of|to|at|by|CEO|CFO|CTO|[Mm]anager|[Dd]irector|[Pp]resident|[Cc]hair\w*)|[:：为是达]"
     r"|[费额价金款润入率期日间]约?|经理|总裁|董事长?|主任|总监|院长|校长)\s*$"
 )
+_EXACT = frozenset({"email", "url", "phone"})
 _SET_AT = frozenset({"address", "date", "time"})
 _ELSE = {"date": "time", "time": "date", "title": "role"}  # the kind to look for where there is none of the first
 _ADDRESSED = re.compile(r"(?:\b(?:[Dd]ear|[Hh]i|[Hh]ello|[Hh]ey)|尊敬的|亲爱的)\s*$")
@@ -54,20 +56,30 @@ def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | Non
     spans = found(kind, text) if kind else []
     if kind in _ELSE and not spans:
         spans = found(_ELSE[kind], text)
-    told = _labelled(field, text) or _after_copula(field, spans, text)
-    if told is not None:
-        return told
-    places = _places(field, text, others)
+    names = (field, *names_like(field))
+    for name in names:
+        told = _labelled(name, text) or _after_copula(name, spans, text)
+        if told is not None:
+            return _of_kind(kind, told)
+    places = next((found_at for name in names if (found_at := _places(name, text, others))), list[Span]())
     if kind is not None and not places and is_bare(field) and len(spans) > 1:
         places = places_of(kind, text)
     return _nearest(spans, places, text) or _lone(field, kind, spans, text) or _counted(field, text)
+
+
+def _of_kind(kind: str | None, told: str) -> str:
+    """What a label says without what it says besides, where its one value of the kind is plain: `EUR 860 (net)`."""
+    spans = found(kind, told) if kind in _EXACT else []
+    return spans[0].text if len(spans) == 1 else told
 
 
 def _labelled(field: str, text: str) -> str | None:
     """What follows `field:` to the end of its line or clause."""
     names = "|".join(re.escape(name) for name in sorted({field, spoken(field)}, key=len, reverse=True))
     edge = r"(?<![A-Za-z])" if field[:1].isascii() else ""
-    match = re.search(rf"{edge}(?:{names}){_LABEL_END}(?=\S)", text, re.IGNORECASE)
+    match = re.search(
+        rf"{edge}(?:{names}){_LABEL_END}(?=\S)|(?m:^)[ \t]*(?:{names})(?:\t| {{2,}})\s*(?=\S)", text, re.IGNORECASE
+    )
     if match is None:
         return None
     line_begins = not text[: match.start()].rpartition("\n")[2].strip(" \t-*•#|\"'")
