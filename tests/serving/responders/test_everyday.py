@@ -21,11 +21,11 @@ from zlclient.serving.responders.rewriting import items_of, rewritten
 from zlclient.serving.responders.stated import stated_value
 
 FOLDER = Path(__file__).parents[1] / "cases"
-# Share of right answers that each set must keep. The rules were made on the first five: 50, 50, 80, 50 and 60 requests, of
-# which 19, 13, 25, 19 and 37 were met when they were new. The last was written apart and never looked at, only counted.
+# Share of right answers that each set must keep. The rules were made on the first six: 50, 50, 80, 50, 60 and 64 requests, of
+# which 19, 13, 25, 19, 37 and 38 were met when they were new. The last was written apart and never looked at, only counted.
 PASS_MARKS = {
     "everyday.yaml": 0.86, "everyday_second.yaml": 0.8, "everyday_third.yaml": 0.74, "everyday_fourth.yaml": 0.5,
-    "everyday_fifth.yaml": 0.7, "everyday_held_out.yaml": 0.5,
+    "everyday_fifth.yaml": 0.7, "everyday_sixth.yaml": 0.7, "everyday_held_out.yaml": 0.5,
 }  # fmt: skip
 BOOKING = "We confirm the reservation for Samuel Whitlock. Check-in is on 5 October from 3 pm, check-out on 9 October."
 LEASE = (
@@ -68,6 +68,13 @@ def test_everyday_requests(name: str):
         ("学历", "我叫骆嘉怡，硕士学历，毕业于东澜大学。", "硕士"),
         ("毕业院校", "我叫骆嘉怡，硕士学历，毕业于东澜大学。", "东澜大学"),
         ("colour", "The coat is dark green and has two pockets.", "dark green"),
+        ("会议的日期", "The briefing is on 19 March at 10:45 in room D-417, not on 14 March.", "19 March"),
+        ("房间号", "The briefing is on 19 March at 10:45 in room D-417, not on 14 March.", "D-417"),
+        ("size", "64 m2 with a small balcony. Rent is £1,150 per month.", None),
+        ("sender's name", "Hi Rosalind,\nthanks!\nKind regards\nDr Emeka Adeyemi\nHead of Testing", "Dr Emeka Adeyemi"),
+        ("专业", "我叫江若彤，2020年本科毕业于南屏师范大学汉语言文学专业。", "汉语言文学"),
+        ("毕业院校", "我叫江若彤，2020年本科毕业于南屏师范大学汉语言文学专业。", "南屏师范大学"),
+        ("guest", "Welcome to the Gilded Heron Hotel. We expect Nuala Halloran on 8 August.", "Nuala Halloran"),
         ("year joined", "Kofi Asante (extension 4427) joined in 2019.", "2019"),
     ],
 )
@@ -83,6 +90,15 @@ def test_records_have_a_row_each():
     )
     assert records(("order number", "customer", "amount"), orders)[1] == ["A-2207", "Owen Tully", "$112.00"]
     assert records(("landlord", "tenant"), LEASE) == []
+    plants = "The lavender is 30 cm tall and costs $7. The rosemary is 45 cm tall and costs $9."
+    assert records(("Plant", "Height", "Price"), plants) == [
+        ["The lavender", "30 cm", "$7"],
+        ["The rosemary", "45 cm", "$9"],
+    ]
+    lamps = "We need 14 desk lamps at $32.50 each and 6 whiteboards at $119.00 each."
+    assert records(("item", "quantity", "unit price"), lamps)[0] == ["desk lamps", "14", "$32.50"]
+    teachers = "语文老师是季文博，办公室在A座203；数学老师是欧阳静，办公室在A座215。家长会定于周五。"
+    assert records(("姓名", "科目", "办公室"), teachers)[1] == ["欧阳静", "数学老师", "A座215"]
 
 
 def test_a_text_is_put_in_another_form():

