@@ -23,6 +23,8 @@ INVOICE = "Invoice no.: KP-30418\nBill to: Marlow Dental Group\n2 x banner    EU
         ("gate", TICKET, None),
         ("telephone number", CARD, "+1 555 0142"),
         ("fax", CARD, "+1 555 0177"),
+        ("fax", "Tel: +1 555 0142, the office for all of us", None),
+        ("rent", "The current price is 940 pounds, up from 900 pounds.", None),
         ("customer", INVOICE, "Marlow Dental Group"),
         ("total", INVOICE, "EUR 860"),
         ("合计", INVOICE, "EUR 860"),

@@ -65,7 +65,8 @@ def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | Non
         told = _labelled(name, text) or _after_copula(name, spans, text)
         if told is not None:
             return _of_kind(kind, told)
-    places = next((found_at for name in names if (found_at := _places(name, text, others))), list[Span]())
+    spelled = [name for name in names if len(name) > 1]  # T and F are labels and nothing else
+    places = next((found_at for name in spelled if (found_at := _places(name, text, others))), list[Span]())
     if kind is not None and not places and is_bare(field) and len(spans) > 1:
         places = places_of(kind, text)
     value = _nearest(spans, places, text) or _lone(field, kind, spans, text) or _counted(field, text)
@@ -194,7 +195,8 @@ def _named(name: str, text: str) -> list[Span]:
 
 
 def _all(part: str, text: str) -> list[Span]:
-    return _matches(re.escape(part), text)
+    edge = r"\b" if part.isascii() else ""
+    return _matches(f"{edge}{re.escape(part)}{edge}", text)
 
 
 def _matches(pattern: str, text: str) -> list[Span]:
