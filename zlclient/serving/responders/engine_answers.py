@@ -105,7 +105,7 @@ def _texts(engine: Engine, task: Task, result: Answer) -> Generator[str]:
     if task.summary:
         yield from summary(engine, told, question, min(asked_count(question), len(told)), **options)
     else:
-        yield from answer(engine, told, question, **options)
+        yield from answer(engine, told, " ".join(questions_of(question)), **options)
 
 
 def _chosen(tokenizer: Tokenizer, piece: Piece) -> Chosen:

@@ -152,10 +152,10 @@ def sentences(text: str) -> list[str]:
 
 
 def questions_of(asked: str) -> list[str]:
-    """The questions in what is asked, one or several; all of it where it is no question."""
+    """The questions in what is asked, one or several, without what is said around them; all of it where it has none."""
     told = sentences(asked)
     found = [part for sentence in told if sentence[-1:] in "?？" for part in _together(sentence)]
-    return found if len(found) > 1 else [asked]
+    return found or [asked]
 
 
 def _together(question: str) -> list[str]:
