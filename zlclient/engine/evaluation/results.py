@@ -65,7 +65,7 @@ class Effort:
 _LENGTHS, _BATCHES = [64, 128, 256, 512, 1024, 2048], [1, 4, 16, 64]
 QUICK = Effort(
     lengths=_LENGTHS, batches=_BATCHES,
-    prompts=2, repeats=2, ablated=256, memory=[512, CLAIMED_LENGTH], documents=12, free=1, decoded=16, calls=12,
+    prompts=2, repeats=2, ablated=256, memory=[512, CLAIMED_LENGTH], documents=16, free=1, decoded=16, calls=12,
     requests=60, sampled=2, domain=1, effects=3, decisions=3, contradictions=4,
 )  # fmt: skip
 FULL = Effort(
