@@ -18,7 +18,15 @@ from zlclient.engine.evaluation.by_domain import call_up, documents_of
 from zlclient.engine.evaluation.caching import block_bytes, hit_rates, matrix_bytes, workload
 from zlclient.engine.evaluation.contradictions import FACTS, contradictions, make_case
 from zlclient.engine.evaluation.load import call_costs, throughput
-from zlclient.engine.evaluation.quality import exact, exact_match, held_out, outcome, passages, values
+from zlclient.engine.evaluation.quality import (
+    exact,
+    exact_match,
+    held_out,
+    outcome,
+    passages,
+    served_passages,
+    values,
+)  # fmt: skip
 from zlclient.engine.evaluation.repetition import TEMPERATURES, repeated, repetition
 from zlclient.engine.evaluation.results import QUICK
 from zlclient.engine.evaluation.speed import make_prompts, measure, peak_memory, ratios, share
@@ -26,6 +34,7 @@ from zlclient.engine.model import Model
 from zlclient.engine.runner import Engine
 from zlclient.engine.training.vocabulary import build_tokenizer
 from zlclient.errors import ConfigError
+from zlclient.serving.responders import engine_answers
 
 DOCUMENTS = [*held_out(4, "zh", 3), *held_out(4, "en", 3)]
 
@@ -220,6 +229,20 @@ def test_values_are_compared_with_what_the_fact_states(engines, monkeypatch):
     assert values(engines["auto"], documents) == {"asked": asked, "right": asked, "share": 1, "low": 1, "high": 1}
     monkeypatch.setattr(told, lambda engine, sentences, text, **options: None)
     assert values(engines["auto"], documents)["right"] == 0
+
+
+def test_as_served_the_offline_responder_answers_what_the_engine_is_not_sure_of(engines, monkeypatch):
+    asks = [
+        {"question": "What is the harbour's draught?", "holds": "eleven"},
+        {"question": "Who owns the ferry?", "holds": None},
+    ]
+    cases = [{"text": "The harbour's draught is eleven metres. The lighthouse was painted in May.", "asks": asks}]
+    monkeypatch.setattr(engine_answers, "SURE", 1.1)
+    never = served_passages(engines["auto"], cases)
+    assert never == {**served_passages(None, cases), "by_the_engine": 0}
+    monkeypatch.setattr(engine_answers, "SURE", 0.0)
+    always = served_passages(engines["auto"], cases)
+    assert (always["asked"], always["by_the_engine"]) == (2, 2)
 
 
 def test_passages_that_cannot_be_read_are_named(tmp_path: Path):

@@ -195,21 +195,28 @@ def passages(engine: Engine, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**_shares(rows), "refused": f"{refused_right} of {refusals_meant}"}
 
 
-def offline_passages(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The same of the offline responder, which compares words."""
-    from ...serving.responders.base import Ask, Turn
+def served_passages(engine: Engine | None, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The same as served: by the offline responder, which compares words, where `engine` is None or not sure."""
+    from ...serving.responders.base import Ask, Text, Turn
+    from ...serving.responders.engine import EngineResponder
     from ...serving.responders.offline import NOT_STATED
     from ...serving.responders.offline import answer as offline_answer
 
+    responder = EngineResponder(engine.model.config.generation, engine, yields=True) if engine else None
     rows: list[tuple[float, float]] = []
+    own = 0
     for case in cases:
         right = 0
         for question in case["asks"]:
             block = {"type": "text", "text": f"{case['text']}\n\n{question['question']}"}
-            text = offline_answer(Ask("anthropic", "auto", (Turn("user", (block,)),)))
+            ask = Ask("anthropic", responder.models[0] if responder else "offline", (Turn("user", (block,)),))
+            events = responder.respond(ask) if responder else None
+            own += events is not None
+            told = (event.text for event in events or () if isinstance(event, Text))
+            text = offline_answer(ask) if events is None else "".join(told)
             right += text in NOT_STATED.values() if question["holds"] is None else question["holds"] in text
         rows.append((len(case["asks"]), right))
-    return _shares(rows)
+    return {**_shares(rows), "by_the_engine": own}
 
 
 def _shares(rows: Sequence[tuple[float, float]]) -> dict[str, Any]:

@@ -115,6 +115,9 @@ def _quality(found: Mapping[str, Any]) -> list[Row]:
     if quality["auto"]["passages"]:
         said = [_counted(quality[side]["passages"]) for side in SIDES]
         listed.append(_row("written passages", said, f"comparing words: {_right(quality['offline']['passages'])}"))
+        served = [quality[side]["passages_served"] for side in SIDES]
+        said = [f"{_right(cell)}, {cell['by_the_engine']} by the engine" for cell in served]
+        listed.append(_row("written passages, as served", said))
     repeated = found["repetition"]
     for temperature in repeated["auto"]["share"]:
         said = [f"{repeated[side]['share'][temperature]:.3f}" for side in SIDES]

@@ -19,7 +19,7 @@ from .claims import judged
 from .contradictions import contradictions
 from .intervals import Estimate, paired_ratio, total
 from .load import call_costs, throughput
-from .quality import cells, difference, exact_match, generated, held_out, offline_passages, passages, values
+from .quality import cells, difference, exact_match, generated, held_out, passages, served_passages, values
 from .repetition import repetition
 from .speed import Times, make_prompts, measure, milliseconds, peak_memory, ratios, share
 
@@ -172,7 +172,8 @@ def _quality(engines: dict[Generation, Engine], effort: Effort, cases: Sequence[
         quality[name] = generated(found[name], exact_match(engine, documents, free=True))
         quality[name]["values_8"] = values(engine, documents)
         quality[name]["passages"] = passages(engine, cases) if cases else None
+        quality[name]["passages_served"] = served_passages(engine, cases) if cases else None
     if cases:
-        quality["offline"] = {"passages": offline_passages(cases)}
+        quality["offline"] = {"passages": served_passages(None, cases)}
     gained = difference(found["auto"], found["legacy"])
     return {"quality": quality, "quality_difference": {name: estimate.plain() for name, estimate in gained.items()}}
