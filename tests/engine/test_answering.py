@@ -131,6 +131,14 @@ def test_the_responder_quotes_or_says_that_it_is_not_stated(auto: Engine):
     assert text in {"The cat sat.", "A dog ran.", *NOT_STATED.values()}
 
 
+def test_several_questions_are_answered_one_after_the_other():
+    responder = EngineResponder("auto", Engine.shipped("auto"))
+    passage = "The red boat left Oslo in 1998. It rained in Bergen. The captain was Nils Dahl."
+    events = responder.respond(ask(f"{passage}\n\nWho was the captain? Which boat left Oslo?")) or ()
+    text = "".join(event.text for event in events if isinstance(event, Text))
+    assert text == "The captain was Nils Dahl. The red boat left Oslo in 1998."
+
+
 def test_a_summary_has_as_many_sentences_as_asked(auto: Engine):
     responder = EngineResponder("auto", auto)
     events = (

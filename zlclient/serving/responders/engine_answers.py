@@ -104,8 +104,13 @@ def _texts(engine: Engine, task: Task, result: Answer) -> Generator[str]:
     options: dict[str, Any] = {"domain": task.domain, "tag": task.tag, "sampling": sampling, "result": result}
     if task.summary:
         yield from summary(engine, told, question, min(asked_count(question), len(told)), **options)
-    else:
-        yield from answer(engine, told, " ".join(questions_of(question)), **options)
+        return
+    joint = "" if language_of(task.reading.passage) == "zh" else " "
+    for one in questions_of(question):
+        lead = joint if result.stated else ""
+        for text in answer(engine, told, one, **options):
+            yield lead + text
+            lead = ""
 
 
 def _chosen(tokenizer: Tokenizer, piece: Piece) -> Chosen:
