@@ -33,15 +33,12 @@ def blocked(embedding: Array) -> Array:
 
 
 class _Gate:
-    """The entropy gate in one step of N sequences: the `keys` that each sees in each layer, the entropies' `limits`
-    (layers, N, 1), and which heads are `opened` (layers, N, H)."""
+    """The entropy gate in one step of N sequences that see `keys` (layers, N): the entropies' `limits` (layers, N, 1),
+    and which heads are `opened` (layers, N, H)."""
 
-    def __init__(self, config: ModelConfig, states: Sequence[State]) -> None:
-        self.keys = [[state.leads[index] + state.length + 1 for state in states] for index in range(config.layers)]
-        self.limits = (
-            np.float32(config.entropy_bound or 0) * np.log(np.maximum(self.keys, 2), dtype=np.float32)[..., None]
-        )
-        self.opened = np.ones((config.layers, len(states), config.heads), bool)
+    def __init__(self, bound: float, keys: list[list[int]], heads: int) -> None:
+        self.limits = np.float32(bound) * np.log(np.maximum(keys, 2), dtype=np.float32)[..., None]
+        self.opened = np.ones((len(keys), len(keys[0]), heads), bool)
 
     def count(self, states: Sequence[State]) -> None:
         """Note in each state how many heads were closed, of how many."""
@@ -71,14 +68,16 @@ class Decoder:
         tails = np.zeros((len(self._layers), len(embedded), *states[0].tails.shape[1:]), np.float32)
         for row, state in enumerate(states):
             tails[:, row] = state.tails
-        gate = _Gate(self._config, states)
+        keys = [[state.leads[index] + state.length + 1 for state in states] for index in range(len(self._layers))]
+        bound = self._config.entropy_bound
+        gate = None if bound is None else _Gate(bound, keys, self._config.heads)
         x = embedded
         for index, layer in enumerate(self._layers):
-            x = self._block(index, layer, x, tails, states, gate)
+            x = self._block(index, layer, x, tails, states, keys[index], gate)
         for row, state in enumerate(states):
             state.tails = tails[:, row]
             state.length += 1
-        if self._config.entropy_bound is not None:
+        if gate is not None:
             gate.count(states)
         y = (rms_norm(x) * self._norm)[:count]
         logits = self._logits(y)
@@ -86,23 +85,29 @@ class Decoder:
             return [Step(row) for row in logits]
         return self._checked(self._check, embedded[:count], y, logits, states)
 
-    def _block(self, index: int, layer: Layer, x: Array, tails: Array, states: Sequence[State], gate: _Gate) -> Array:
+    def _block(
+        self, index: int, layer: Layer, x: Array, tails: Array, states: Sequence[State], keys: Sequence[int],
+        gate: _Gate | None,
+    ) -> Array:  # fmt: skip
         joined = np.concatenate([tails[index], rms_norm(x)[:, None]], 1)
         tails[index] = joined[:, 1:]
         mixed = np.einsum("ntd,ctd->cnd", joined, layer.conv[:, ::-1])
         q, k, v = self._product(mixed, layer.qkv[:, None]).reshape(3, len(x), self._config.heads, self._config.head)
         attended = np.zeros((len(x), self._config.width), np.float32)
-        attended[: len(states)] = self._attend(index, layer, q, np.concatenate([v, k], -1), states, gate)
+        attended[: len(states)] = self._attend(index, layer, q, np.concatenate([v, k], -1), states, keys, gate)
         x = x + self._product(attended, layer.out)
         return x + self._product(gated(self._product(rms_norm(x), layer.gate_up)), layer.down)
 
-    def _attend(self, index: int, layer: Layer, q: Array, vk: Array, states: Sequence[State], gate: _Gate) -> Array:
-        """What `layers.attend` says, for one query (H, w) of each sequence; gives (N, d)."""
-        heads, width, bound = self._config.heads, self._config.head, self._config.entropy_bound
-        mixed = np.empty((len(states), heads, width if bound is None else 2 * width), np.float32)
+    def _attend(
+        self, index: int, layer: Layer, q: Array, vk: Array, states: Sequence[State], keys: Sequence[int],
+        gate: _Gate | None,
+    ) -> Array:  # fmt: skip
+        """What `layers.attend` says, for one query (H, w) of each sequence, which sees so many keys; gives (N, d)."""
+        heads, width = self._config.heads, self._config.head
+        mixed = np.empty((len(states), heads, width if gate is None else 2 * width), np.float32)
         largest = np.empty((len(states), heads, 1), np.float32)
         total = np.empty_like(largest)
-        for row, (state, seen) in enumerate(zip(states, gate.keys[index], strict=True)):
+        for row, (state, seen) in enumerate(zip(states, keys, strict=True)):
             stored = state.stored[index]
             stored[:, seen - 1] = vk[row]
             scores = (stored[:, :seen, width:] @ q[row, :, :, None])[..., 0]
@@ -115,7 +120,7 @@ class Decoder:
             scores.sum(-1, keepdims=True, out=total[row])
             np.matmul(scores[:, None], stored[:, :seen, : mixed.shape[-1]], out=mixed[row, :, None])
         mixed /= total
-        if bound is None:
+        if gate is None:
             return mixed.reshape(len(states), -1)
         entropy = (largest + np.log(total))[..., 0] - np.vecdot(q[: len(states)], mixed[..., width:])
         is_open = np.less_equal(entropy, gate.limits[index], out=gate.opened[index])
