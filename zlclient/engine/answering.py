@@ -7,13 +7,13 @@ that sentence alone. A summary is several sentences of the passage's beginning, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .deciding import LONGEST_ANSWER, LONGEST_SENTENCE, WINDOW, Decision, Question
 from .prompt import Prompt
 from .quoting import Excerpt, Quotation, has_number
-from .request import Plan, Start
+from .request import Constraint, Plan, Start
 from .runner import Engine, Outcome, Piece
 from .sampler import Sampling
 
@@ -62,18 +62,12 @@ def answer(
     result = result or Answer()
     asked = Question(engine.tokenizer, sentences, question, tag=tag)
 
-    def plan() -> Plan:
-        decision = result.decision = yield from asked.decide(engine.threshold(domain), sampling=sampling)
-        if not decision.stated:
-            return None
-        result.sentences.append(decision.index)
+    def whole(decision: Decision) -> Quotation:
         quotation = Quotation(engine.tokenizer, {decision.prompt[-1]: decision.told})
         quotation.follow(decision.prompt[-1])
-        return Start(decision.prompt, LONGEST_ANSWER, quotation)
+        return quotation
 
-    if asked.candidates:
-        stream = engine.run(plan(), asked.room, domain=domain, sampling=sampling, outcome=result.outcome)
-        yield from _texts(stream, result)
+    yield from _quoted(engine, asked, whole, domain, sampling, result)
 
 
 def excerpt(
@@ -102,18 +96,11 @@ def excerpt(
     among = [at for at, text in enumerate(sentences) if has_number(text)] if number else None
     asked = Question(engine.tokenizer, sentences, question, tag=tag, value=True, among=among)
 
-    def plan() -> Plan:
-        decision = result.decision = yield from asked.decide(engine.threshold(domain))
-        part = Excerpt(engine.tokenizer, decision.prompt[-1], decision.told, number=number)
-        if not decision.stated or not part.possible:
-            return None
-        result.sentences.append(decision.index)
-        return Start(decision.prompt, LONGEST_ANSWER, part)
+    def part(decision: Decision) -> Excerpt | None:
+        found = Excerpt(engine.tokenizer, decision.prompt[-1], decision.told, number=number)
+        return found if found.possible else None
 
-    if not asked.candidates:
-        return None
-    stream = engine.run(plan(), asked.room, domain=domain, outcome=result.outcome)
-    text = "".join(_texts(stream, result)).strip()
+    text = "".join(_quoted(engine, asked, part, domain, None, result)).strip()
     sure = [result.decision.snapshot.probability] if result.decision else []
     sure += [piece.probability for piece in result.pieces[:1] if not number]
     return text if text and math.prod(sure) >= SURE else None
@@ -148,6 +135,25 @@ def summary(
     yield from _texts(stream, result)
     found = map(prompt.marked, result.outcome.tokens)
     result.sentences += dict.fromkeys(at for at in found if at is not None)
+
+
+def _quoted(
+    engine: Engine, asked: Question, quoting: Callable[[Decision], Constraint | None], domain: str,
+    sampling: Sampling | None, result: Answer,
+) -> Iterator[str]:  # fmt: skip
+    """What `quoting` lets through of the sentence decided on; nothing where none answers, or it finds nothing there."""
+
+    def plan() -> Plan:
+        decision = result.decision = yield from asked.decide(engine.threshold(domain), sampling=sampling)
+        constraint = quoting(decision) if decision.stated else None
+        if constraint is None:
+            return None
+        result.sentences.append(decision.index)
+        return Start(decision.prompt, LONGEST_ANSWER, constraint)
+
+    if asked.candidates:
+        stream = engine.run(plan(), asked.room, domain=domain, sampling=sampling, outcome=result.outcome)
+        yield from _texts(stream, result)
 
 
 def _texts(stream: Iterator[Piece], result: Answer) -> Iterator[str]:

@@ -25,7 +25,7 @@ WINDOW = 24  # sentences; the checkpoints were trained on passages of up to 24
 LONGEST_SENTENCE = 400  # tokens; what is longer is read cut off
 LONGEST_ANSWER = len(marked(0, [0] * LONGEST_SENTENCE)) + 1  # with its markers and its end
 LOOKS = 3  # sentences read alone
-FIRST = 0.5  # what the first reading's log-odds count; the second's, where nothing distracts, count 1
+FIRST_READING = 0.5  # what the first reading's log-odds count; the second's, where nothing distracts, count 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,17 @@ class Question:
             first.append(self._log_odds((yield prompt), len(window)))
         odds = np.concatenate(first)
         best = sorted(self.candidates, key=lambda at: -odds[at])[: max(1, looks)]
+        alone = [self._written([self._sentences[at]]) for at in best]
         scores = odds[best]
         if looks:
-            alone: list[Array] = []
-            for at in best:
-                alone.append(self._log_odds((yield self._written([self._sentences[at]])), 1))
-            scores = FIRST * scores + np.concatenate(alone)
+            second: list[Array] = []
+            for prompt in alone:
+                second.append(self._log_odds((yield prompt), 1))
+            scores = FIRST_READING * scores + np.concatenate(second)
         chosen = Sampler(sampling or Sampling()).choose(scores)
         at, probability = best[chosen], float(np.exp(-np.logaddexp(0, -scores[chosen])))
         marker, *told = self._prompt.sentence(0, self._sentences[at], LONGEST_SENTENCE)
-        prompt = [*self._written([self._sentences[at]]), marker]
-        return Decision(at, Snapshot("answer", 0, probability, threshold), prompt, told)
+        return Decision(at, Snapshot("answer", 0, probability, threshold), [*alone[chosen], marker], told)
 
     def _written(self, told: Sequence[str]) -> list[int]:
         return [*self._prompt.passage(told, tag=self._tag, longest=LONGEST_SENTENCE), *self._asked]

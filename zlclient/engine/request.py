@@ -112,8 +112,8 @@ class Request:
         self.state: State | None = None
         self.token = tokenizer.pad  # the last one chosen
         self.reading = True  # not all of the prompt has been read
-        self._plan, self._start = plan, Start((), 0)
-        self._planning = True  # it has not come to what to answer from
+        self._plan = plan
+        self._start: Start | None = None  # what the plan came to, once it has
         self._tokenizer, self._sampling, self._sampler = tokenizer, sampling, Sampler(sampling)
         self._text, self._snapshots = TextStream(tokenizer, stop), snapshots
         outcome.prompt_tokens, outcome.snapshots, outcome.finish = 0, snapshots.taken, "length"
@@ -133,14 +133,15 @@ class Request:
         """Go on with the plan, or choose the next token from `step` and give its piece out; whether there is to be
         another step, which is of another prompt where `reading` is true again."""
         logprobs = log_softmax(step.logits)
-        if self._planning:
+        start = self._start
+        if start is None:
             return self._go_on(logprobs)
-        outcome, token = self.outcome, self._choose(step)
+        outcome, token = self.outcome, self._choose(step, start.constraint)
         if token == self._tokenizer.end:
             return self._ended("end")
         probability = float(np.exp(logprobs[token]))
         firm = self._snapshots.follow(token, probability)
-        if not firm and self._start.constraint is None:  # a quotation's numbers and names cannot be wrong
+        if not firm and start.constraint is None:  # a quotation's numbers and names cannot be wrong
             return self._ended("doubt")
         self.token = token
         outcome.tokens.append(token)
@@ -148,7 +149,7 @@ class Request:
         self._give(self._piece(token, probability, logprobs, step))
         if self._text.stopped is not None:
             return self._ended("stop")
-        return len(outcome.tokens) < self._start.max_tokens or self._ended("length")
+        return len(outcome.tokens) < start.max_tokens or self._ended("length")
 
     def close(self, problem: BaseException | None = None) -> None:
         """Nothing more comes: give out what text was held back, or say what went wrong."""
@@ -164,17 +165,15 @@ class Request:
         try:
             prompt = next(self._plan) if opened is None else self._plan.send(opened)
         except StopIteration as found:
-            self._planning = False
-            if found.value is None:
-                return self._ended("doubt")
             self._start = found.value
+            if self._start is None:
+                return self._ended("doubt")
             prompt = self._start.prompt
         self.prompt, self.state, self.reading = list(prompt), None, True
         self.outcome.prompt_tokens += len(self.prompt)
         return True
 
-    def _choose(self, step: Step) -> int:
-        constraint = self._start.constraint
+    def _choose(self, step: Step, constraint: Constraint | None) -> int:
         if constraint is None:
             return self._sampler.choose(step.logits)
         allowed = constraint.allowed()

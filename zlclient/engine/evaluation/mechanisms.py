@@ -14,7 +14,6 @@ from typing import Any
 
 from ..checkpoint import Checkpoint
 from ..config import Generation
-from ..deciding import LOOKS
 from ..model import Model
 from ..runner import Engine
 from ..training.data import Document
@@ -66,10 +65,16 @@ def effects(checkpoints: Mapping[Generation, Checkpoint], documents: Sequence[Do
     bare, ungated = Engine(without_anchors(checkpoints["auto"])), Engine(without_gate(checkpoints["auto"]))
     unchecked, unplaced = Engine(without_check(checkpoints["legacy"])), Engine(without_positions(checkpoints["legacy"]))
     whole = {"auto": exact_match(auto, documents), "legacy": exact_match(legacy, documents)}
+    # The second reading is added to the first without thresholds, as they were calibrated for both; legacy has none.
+    twice = {"auto": exact_match(auto, documents, thresholds=False), "legacy": whole["legacy"]}
+    once = {
+        name: exact_match(engine, documents, thresholds=False, looks=0)
+        for name, engine in (("auto", auto), ("legacy", legacy))
+    }
     parts = {
         "auto": {
             "anchors": exact_match(bare, documents),
-            "thresholds": exact_match(auto, documents, thresholds=False),
+            "thresholds": twice["auto"],
             "entropy gate": exact_match(ungated, documents),
         },
         "legacy": {
@@ -77,15 +82,12 @@ def effects(checkpoints: Mapping[Generation, Checkpoint], documents: Sequence[Do
             "position layer": exact_match(unplaced, documents),
         },
     }
-    found = {
-        name: {"whole": _scores(whole[name])} | {part: _effect(whole[name], tally) for part, tally in tallies.items()}
-        for name, tallies in parts.items()
+    return {
+        name: {"whole": _scores(whole[name])}
+        | {part: _effect(whole[name], tally) for part, tally in found.items()}
+        | {"second reading": _effect(twice[name], once[name])}
+        for name, found in parts.items()
     }
-    for name, engine in {"auto": auto, "legacy": legacy}.items():
-        # Without thresholds, since they were calibrated for both readings.
-        twice, once = (exact_match(engine, documents, thresholds=False, looks=looks) for looks in (LOOKS, 0))
-        found[name]["second reading"] = _effect(twice, once)
-    return found
 
 
 def _scores(tally: Tally) -> dict[str, float]:

@@ -205,9 +205,11 @@ def split(text: str) -> tuple[str, list[str]]:
         for match in marked
         if (inner := match["inner"] or match["quoted"] or match["code"] or _unquoted(match["block"]))
     ]
-    # What is only quoted (> …) is the text where the rest is a request: a thread of mails has quotes within it.
-    if fenced and (any(not match["block"] for match in marked) or _short_request(_FENCES.sub("\n", text).strip())):
-        return _without_labels(_FENCES.sub("\n", text)), fenced
+    if fenced:
+        around = _FENCES.sub("\n", text)
+        # What is only quoted (> …) is the text where the rest is a request: a thread of mails has quotes within it.
+        if any(not match["block"] for match in marked) or _short_request(around.strip()):
+            return _without_labels(around), fenced
     quotes = _QUOTES.findall(text)
     rest = _QUOTES.sub("\n", text).strip()
     if len(quotes) == 1 and len(quotes[0]) > len(rest) > 0:

@@ -29,7 +29,6 @@ _GOVERNED = re.compile(
     r"(?:\b(?:is|was|are|were|of|to|at|by|CEO|CFO|CTO|[Mm]anager|[Dd]irector|[Pp]resident|[Cc]hair\w*)|[:：为是达]"
     r"|[费额价金款润入率期日间]约?|经理|总裁|董事长?|主任|总监|院长|校长)\s*$"
 )
-_EXACT = frozenset({"email", "url", "phone"})
 _PART_OF = re.compile(r"^[\u4e00-\u9fff]{1,6}的(?=[\u4e00-\u9fff]{2})")  # 会议的日期
 _SET_AT = frozenset({"address", "date", "time"})
 _ELSE = {"date": "time", "time": "date", "title": "role"}  # the kind to look for where there is none of the first
@@ -76,8 +75,8 @@ def stated_value(field: str, text: str, others: Iterable[str] = ()) -> str | Non
 
 
 def _of_kind(kind: str | None, told: str) -> str:
-    """What a label says without what it says besides, where its one value of the kind is plain: `EUR 860 (net)`."""
-    spans = found(kind, told) if kind in _EXACT else []
+    """What a label says, or its one value where that is plain to see: of `+1 555 0142 (office)` the number."""
+    spans = found(kind, told) if kind in _SURE else []
     return spans[0].text if len(spans) == 1 else told
 
 
